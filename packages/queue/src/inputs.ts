@@ -28,8 +28,6 @@ export type Input =
       readonly pendingAt?: number | undefined;
       /** When the client called, or the session timed out: the commit may come much later. */
       readonly at: number;
-      /** The lease that this instance has made and not delivered. */
-      readonly fence?: number | undefined;
     }
   /**
    * Takes back a lease that this instance has made and not delivered. The session returns to its place; after its

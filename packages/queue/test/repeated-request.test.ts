@@ -29,6 +29,6 @@ describe("repeating a first call after its session was forgotten here", () => {
     expect(again.slotToken).toBe(first.slotToken);
     await bench.release(first.slotToken);
     await bench.clock.run(7_000);
-    expect(await bench.queue.poll(again.session)).toEqual({ result: "timeout", reason: "deadline" });
+    expect(await bench.queue.poll(again.session)).toEqual({ result: "timeout", reason: "released" });
   });
 });

@@ -126,6 +126,7 @@ function contextOf({ instance, polled }: Step, now: number, at: number): DecideC
     isPolledHere: (session) => polled.includes(session),
     awayHere: (session) => (polled.includes(session) || now % 2 < 1 ? undefined : now - collectMs),
     isTokenSent: () => false,
+    isUndelivered: () => true,
     seenAt: () => undefined,
   };
 }

@@ -1,10 +1,10 @@
-import type { BookRecord, Commit, CommitReply, HostStore, ReadReply, RecordKind } from "@slotkeeper/queue";
+import type { BookRecord, Commit, CommitReply, FairQueue, HostStore, LeaseRecord, ReadReply, RecordKind } from "@slotkeeper/queue";
 import type { RuleName } from "@slotkeeper/testkit/history";
 import type { Plant } from "@slotkeeper/testkit/simulator";
 
-/** The store with some of its methods replaced. */
-function patched(store: HostStore, overrides: Partial<HostStore>): HostStore {
-  return new Proxy(store, {
+/** The object with some of its methods replaced. */
+function patched<T extends object>(original: T, overrides: Partial<T>): T {
+  return new Proxy(original, {
     get(target, key) {
       if (key in overrides) return Reflect.get(overrides, key);
       const value: unknown = Reflect.get(target, key);
@@ -51,6 +51,36 @@ async function keptButRefused(store: HostStore, commit: Commit): Promise<CommitR
   const isEnd = commit.changes.puts.some((record) => record.kind === "session" && record.instance !== undefined);
   if (!reply.isOk || !isEnd) return reply;
   return { isOk: false, reason: "conflict", ...(await store.read(commit.host, commit.base)) };
+}
+
+/** A poll is answered with the slot of a commit that is still on its way to the store. */
+function answeringInProgress(): Plant {
+  let sent = new Map<string, LeaseRecord>();
+  const instanceStore = (store: HostStore, instance: string) => {
+    const leases = new Map<string, LeaseRecord>();
+    sent = leases;
+    const commit = async (decided: Commit) => {
+      for (const record of decided.changes.puts)
+        if (record.kind === "lease" && record.instance === instance) leases.set(record.session, record);
+      try {
+        return await store.commit(decided);
+      } finally {
+        leases.clear();
+      }
+    };
+    return patched(store, { commit });
+  };
+  const queue = (original: FairQueue) => {
+    const leases = sent;
+    const poll: FairQueue["poll"] = async (session, call) => {
+      const lease = leases.get(session.id);
+      if (lease === undefined) return original.poll(session, call);
+      const { key: slotToken, fence, endsAt } = lease;
+      return { result: "granted", session, slotToken, limit: 1, fence, leaseMs: endsAt - original.now() };
+    };
+    return patched(original, { poll });
+  };
+  return { instanceStore, queue };
 }
 
 /** Frees the slots that a cancellation ends with a minimum hold. */
@@ -102,6 +132,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
           },
         }),
     },
+  },
+  {
+    name: "an answer from a decision in progress",
+    checker: { rule: "HIST2", seeds: 400 },
+    rule: /^V[129]/,
+    seeds: 400,
+    plant: answeringInProgress(),
   },
   {
     name: "tags only count: after a failover an old base is accepted",

@@ -115,9 +115,13 @@ export function renewLease(book: Book, lease: LeaseRecord): number {
   return endsAt;
 }
 
-/** Makes this instance the owner of the lease, because it is about to send the lease to the client again. */
-export function ownLease(book: Book, lease: LeaseRecord, instance: string): void {
-  if (lease.instance !== instance) book.put({ ...lease, instance });
+/**
+ * Makes this instance the owner of the lease, because it is about to send the lease to the client again. A repeated first
+ * call has a later deadline, and its client a token with it: the end of the session is kept until then.
+ */
+export function ownLease(book: Book, lease: LeaseRecord, instance: string, deadlineAt: number): void {
+  const keepUntil = Math.max(lease.keepUntil, deadlineAt);
+  if (lease.instance !== instance || keepUntil !== lease.keepUntil) book.put({ ...lease, instance, keepUntil });
 }
 
 /** Deletes cooldowns that are over. */

@@ -52,10 +52,7 @@ export function rememberEnd(book: Book, record: Omit<SessionRecord, "kind" | "en
   if (endNeededUntil(record.keepUntil) > book.now) book.put({ kind: "session", ...record, endedAt: book.now });
 }
 
-/**
- * A first call with the same name found the end of its session, and has a later deadline. Its client may have a token
- * with that deadline, so the end is kept until then.
- */
+/** A repeated first call found the end of its session. Its client may have a token with its later deadline. */
 export function extendEnd(book: Book, session: string, until: number): void {
   const record = book.get("session", session);
   if (record !== undefined && record.keepUntil < until) book.put({ ...record, keepUntil: until, endedAt: book.now });

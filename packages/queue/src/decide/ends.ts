@@ -52,6 +52,11 @@ export function endWaiter(deciding: Deciding, waiter: WaiterRecord, end: EndNote
   if (instance !== deciding.context.instance) wakeInstance(deciding, instance);
 }
 
+/** Whether this instance made the lease, and no call has taken it. */
+export function isUndelivered({ context }: Deciding, { instance, session, fence }: LeaseRecord): boolean {
+  return instance === context.instance && context.isUndelivered(session, fence);
+}
+
 /** Takes back a slot that no client got. */
 export function takeLease({ book, notes }: Deciding, lease: LeaseRecord): void {
   const { session, bucket, fence } = lease;
@@ -93,7 +98,7 @@ function endWaiting(deciding: Deciding, input: EndInput, waiter: WaiterRecord): 
 function cancelHeld(deciding: Deciding, input: EndInput, lease: LeaseRecord): Outcome {
   const { book, context } = deciding;
   if (input.end !== "canceled" || isOfEarlier(book, input, lease.keepUntil)) return MISSING;
-  if (input.fence === lease.fence && lease.instance === context.instance) takeLease(deciding, lease);
+  if (isUndelivered(deciding, lease)) takeLease(deciding, lease);
   else if (input.at - lease.grantedAt > context.cancelMs) return MISSING;
   else releaseLease(book, lease, lease.grantedAt);
   endSession(deciding, { ...input, keepUntil: lease.keepUntil }, input.end);

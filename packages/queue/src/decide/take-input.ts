@@ -8,7 +8,7 @@ import { standingOf } from "../book/standing.ts";
 import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
 import type { Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, FORGOTTEN, MISSING } from "./deciding.ts";
-import { beginSession, endSession, endWaiter, takeEnd, takeLease } from "./ends.ts";
+import { beginSession, endSession, endWaiter, isUndelivered, takeEnd, takeLease } from "./ends.ts";
 import { hand, refusal } from "./hand-out.ts";
 
 /** Applies one input to the book. It grants no slots, except to a new session when no other session waits. */
@@ -54,7 +54,7 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   const standing = standingOf(book, input.session, book.now);
   const isLate = book.now >= input.deadlineAt;
   if (standing.kind === "held" && !(isLate && standing.lease.keepUntil > input.deadlineAt))
-    ownLease(book, standing.lease, instance);
+    ownLease(book, standing.lease, instance, input.deadlineAt);
   // After its deadline a session gets no slot. A slot with a later deadline belongs to a later session of the same id.
   if (isLate) return DONE;
   if (standing.kind === "unknown") return admit(deciding, input, standing.isBegun);
@@ -62,7 +62,7 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   if (standing.kind === "ended") extendEnd(book, input.session, input.deadlineAt);
   if (standing.kind !== "waiting") return DONE;
   if (standing.waiter.deadlineAt > book.now) {
-    placeClient(book, standing.waiter, instance, undefined);
+    placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
     return DONE;
   }
   // The same id is used again, and the earlier session was not ended at its deadline.
@@ -142,7 +142,9 @@ function takeBack(deciding: Deciding, input: Input & { kind: "return" }): Outcom
   const standing = standingOf(book, input.session, book.now);
   if (standing.kind !== "held") return MISSING;
   const { lease } = standing;
-  if (lease.fence !== input.fence || lease.instance !== context.instance) return MISSING;
+  // A call that came meanwhile takes the slot.
+  const isTaken = !isUndelivered(deciding, lease) || context.isPolledHere(input.session);
+  if (lease.fence !== input.fence || isTaken) return MISSING;
   takeLease(deciding, lease);
   const throttled = throttledFor(deciding, input.openMs);
   if (book.now >= input.deadlineAt) endSession(deciding, { ...input, keepUntil: input.deadlineAt }, "timeout");
@@ -202,4 +204,9 @@ function bury(deciding: Deciding, instance: string): Outcome {
 function waiterOf(input: Input & { kind: "arrive" }, instance: string): WaiterRecord {
   const { session: key, bucket, weight, arrivedAt, deadlineAt, openMs } = input;
   return { kind: "waiter", key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, isInside: true };
+}
+
+/** A repeated first call continues the session with its first arrival and a later deadline. */
+function extended(waiter: WaiterRecord, deadlineAt: number): WaiterRecord {
+  return waiter.deadlineAt < deadlineAt ? { ...waiter, deadlineAt } : waiter;
 }

@@ -68,7 +68,7 @@ export class Calls {
     const lease = standing.kind === "held" && standing.lease.fence !== entry?.undelivered ? standing.lease : undefined;
     if (lease !== undefined && now - lease.grantedAt > options().cancelMs) return "noop";
     if (entry === undefined && standing.kind === "unknown" && now >= claims.deadlineAt) return "gone";
-    host.send(endOf(entry?.claims ?? claims, "canceled", now, entry?.undelivered));
+    host.send(endOf(entry?.claims ?? claims, "canceled", now));
     return entry !== undefined || lease?.instance === instance ? "canceled" : "gone";
   }
 

@@ -60,7 +60,7 @@ export class Entry implements Due {
     this.#calls = this.#calls.length === 1 ? NO_CALLS : this.#calls.filter((other) => other !== call);
   }
 
-  /** A repeated first call continues the session of the book, with its first arrival and its deadline. */
+  /** A repeated first call continues the session of the book, with its first arrival. */
   follow(record: WaiterRecord | LeaseRecord): void {
     const { arrivedAt, deadlineAt } = this.#claims;
     const first = record.kind === "waiter" ? record.arrivedAt : Math.min(arrivedAt, record.grantedAt);
@@ -87,8 +87,8 @@ export function joining(host: Host, { id, bucket, arrivedAt, deadlineAt, throttl
   return { session: id, bucket, weight: configured.weightOf(bucket), arrivedAt, deadlineAt, openMs };
 }
 
-/** The input that ends a session. `fence`: the lease of the session that is not delivered. */
-export function endOf(claims: SessionClaims, end: "timeout" | "canceled", at: number, fence?: number): Input {
+/** The input that ends a session. `at`: when the client called, or the session timed out. */
+export function endOf(claims: SessionClaims, end: "timeout" | "canceled", at: number): Input {
   const { id: session, bucket, arrivedAt, deadlineAt: keepUntil, pendingAt } = claims;
-  return { kind: "end", session, bucket, arrivedAt, end, keepUntil, pendingAt, at, fence };
+  return { kind: "end", session, bucket, arrivedAt, end, keepUntil, pendingAt, at };
 }

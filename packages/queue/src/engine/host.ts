@@ -28,6 +28,7 @@ export interface HostListener {
   /** For decisions. They are functions of the listener, so that a decision creates no closures. */
   readonly isPolledHere: (id: string) => boolean;
   readonly isTokenSent: (id: string) => boolean;
+  readonly isUndelivered: (id: string, fence: number) => boolean;
   /** See `DecideContext`. */
   readonly awayHere: (id: string) => number | undefined;
   /** The store does not answer. */
@@ -174,7 +175,7 @@ export class Host implements CycleHost {
 
   decideContext(): DecideContext {
     const { time, instance, random, newSecret, seenAt } = this.#engine;
-    const { isPolledHere, awayHere, isTokenSent } = this.#listener;
+    const { isPolledHere, awayHere, isTokenSent, isUndelivered } = this.#listener;
     const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
     const { mostEnds } = this.#engine;
     return {
@@ -193,6 +194,7 @@ export class Host implements CycleHost {
       isPolledHere,
       awayHere,
       isTokenSent,
+      isUndelivered,
       seenAt,
     };
   }

@@ -38,6 +38,7 @@ export class Sessions implements HostListener {
   /** The number of sessions that this instance has ended at their deadline or as idle. */
   #expired = 0;
   readonly isPolledHere = (id: string): boolean => this.entries.find(id)?.isPolled === true;
+  readonly isUndelivered = (id: string, fence: number): boolean => this.entries.find(id)?.undelivered === fence;
   readonly isTokenSent = (id: string): boolean => this.entries.find(id)?.lastAnswerAt !== undefined;
   readonly awayHere = (id: string): number | undefined => {
     const { time, options } = this.#engine;
@@ -158,11 +159,13 @@ export class Sessions implements HostListener {
 
   /** `isCompared`: this follows an `arrive`. While one is on its way, the book may have an old state. */
   #settle(entry: Entry, isCompared: boolean): void {
-    if (entry.joins > 0 || this.#isClosed) return;
+    if (this.#isClosed) return;
     const { host, id } = entry;
     const now = this.#engine.time.now();
     const standing = standingOf(host.book, id, now);
-    if (standing.kind !== "held" || standing.lease.fence !== entry.undelivered) entry.undelivered = undefined;
+    // The slot has ended, or another instance has delivered it.
+    if (standing.kind !== "held" || standing.lease.instance !== this.#engine.instance) entry.undelivered = undefined;
+    if (entry.joins > 0) return;
     if (standing.kind === "held") this.#settleHeld(entry, standing, isCompared, now);
     else if (standing.kind === "ended") this.#finish(entry, answerOf(standing, entry, now));
     else if (standing.kind === "waiting") this.#settleWaiting(entry, standing, isCompared, now);
@@ -174,7 +177,7 @@ export class Sessions implements HostListener {
   #settleHeld(entry: Entry, standing: Standing & { kind: "held" }, isCompared: boolean, now: number): void {
     const { lease } = standing;
     const { deadlineAt } = entry.claims;
-    const isOwn = entry.undelivered === lease.fence && lease.instance === this.#engine.instance;
+    const isOwn = entry.undelivered === lease.fence;
     // The slot of a later session with the same id.
     if (now >= deadlineAt && lease.keepUntil > deadlineAt) this.#finish(entry, DEADLINE);
     else if (isOwn && !entry.isPolled) this.#uncollected(entry, lease.keepUntil, now);

@@ -183,6 +183,7 @@ export class Calls {
       isPolledHere: (session) => session === polled,
       awayHere: () => undefined,
       isTokenSent: () => false,
+    isUndelivered: () => true,
       seenAt: () => now,
     };
   }

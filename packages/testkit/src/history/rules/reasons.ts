@@ -71,7 +71,7 @@ function timeoutFault(history: History, session: Session, call: Call, index: num
     if (!isEarly || history.faults.hasClockJump(askedAt, at)) return undefined;
     return `a session times out after ${Math.round(waited)} of ${maxWaitMs} ms, and its client was not idle`;
   }
-  if (reason === "canceled" && !cancels.some(({ sentAt }) => sentAt < at)) {
+  if (reason === "canceled" && !cancels.some(({ sentAt }) => sentAt <= at)) {
     return "a session ends as canceled, but no client canceled it";
   }
   if (reason === "unknown-token") return "the service does not know a token that it issued";
