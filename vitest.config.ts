@@ -11,10 +11,9 @@ export default defineConfig({
     // Only a port, until a test asks it for a database.
     globalSetup: ["packages/testkit/src/postgres/global-setup.ts"],
     include: ["{packages/*,examples}/test/**/*.{test,spec}.ts"],
-    // By default one core is left idle, which on two cores means one file at a time. Many tests wait for processes, not for a core.
-    maxWorkers: Math.max(2, availableParallelism()),
-    // Tests with real processes, databases and browsers share the cores. The report marks a test that needed its second try.
-    retry: process.env["CI"] === undefined ? 0 : 1,
+    // Most tests with real processes, databases and browsers wait for these, not for a core. With one worker per core the
+    // whole run takes 8 minutes on two cores, of which they are idle for half.
+    maxWorkers: 2 * availableParallelism(),
     testTimeout: 30_000,
     hookTimeout: 60_000,
     restoreMocks: true,

@@ -7,7 +7,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     include: ["packages/{core,queue,protocol}/test/**/*.test.ts"],
-    exclude: ["**/*.pg.test.ts", "packages/core/test/threads/**"],
+    exclude: ["**/*.pg.test.ts", "**/upload-server.test.ts", "packages/core/test/threads/**"],
     maxWorkers: 2,
     testTimeout: 30_000,
     restoreMocks: true,

@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { FAULT_NAMES, FAULTS, formatReport, runChaos } from "@slotkeeper/testkit/chaos";
+import { record } from "./proof/record.mjs";
 
 const HELP = `Usage: npm run chaos -- [options]
 
@@ -92,5 +93,12 @@ const report = await runChaos({
   log: (line) => console.log(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(5)} s  ${line}`),
 });
 console.log(formatReport(report));
+const isPassed = report.misses.length === 0;
+if (values.plant === undefined) {
+  const { calls, grants, violations } = report;
+  const made = report.faults.reduce((sum, { count }) => sum + count, 0);
+  const figures = { calls, grants, violations: violations.length };
+  record("chaos", { amount: made, unit: "faults", isPassed, seconds: report.seconds, figures });
+}
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
-process.exit(report.misses.length === 0 ? 0 : 1);
+process.exit(isPassed ? 0 : 1);

@@ -48,24 +48,28 @@ const targets = FUZZ_TARGETS.filter(({ name }) => values.target === undefined ||
 if (targets.length === 0) fail(`Expected --target to name a target, got ${JSON.stringify(values.target)}.`);
 if (values.seed !== undefined && targets.length > 1) fail("Expected --seed together with --target.");
 
+function keep({ target: part, inputs: amount, seconds, nextSeed, failure }) {
+  record("fuzz", { part, amount, unit: "inputs", isPassed: failure === undefined, seconds, nextSeed, failure });
+}
+
 const shares = targets.reduce((sum, { share }) => sum + share, 0);
 let hasFailed = false;
 for (const target of targets) {
-  const before = recorded("fuzz").filter((part) => part.target === target.name && part.failure === undefined);
-  const tried = before.reduce((sum, { inputs }) => sum + inputs, 0);
-  const part = target.share / shares;
+  const before = recorded("fuzz").filter(({ part, isPassed }) => part === target.name && isPassed);
+  const tried = before.reduce((sum, { amount }) => sum + amount, 0);
+  const share = target.share / shares;
   const inputs =
     values.seed !== undefined
       ? target.batch
       : values.inputs === undefined
         ? Number.POSITIVE_INFINITY
-        : Math.max(0, Math.ceil(Number(values.inputs) * part) - tried);
+        : Math.max(0, Math.ceil(Number(values.inputs) * share) - tried);
   if (inputs === 0) {
     console.log(`${target.name.padEnd(10)}${tried} inputs before: nothing left to do`);
     continue;
   }
   const seconds =
-    values.inputs === undefined ? Number(values.seconds ?? 30) * part : Number(values.seconds ?? Infinity);
+    values.inputs === undefined ? Number(values.seconds ?? 30) * share : Number(values.seconds ?? Infinity);
   let shownAt = performance.now();
   const report = await fuzz({
     target,
@@ -78,7 +82,7 @@ for (const target of targets) {
       console.log(`${target.name.padEnd(10)}${done} inputs`);
     },
   });
-  if (values.seed === undefined) record("fuzz", report);
+  if (values.seed === undefined) keep(report);
   const rate = Math.round(report.inputs / report.seconds);
   console.log(
     `${target.name.padEnd(10)}${report.inputs} inputs, ${rate} per second${report.failure ? ": FAILED" : ""}`,

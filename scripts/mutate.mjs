@@ -69,6 +69,7 @@ for (const name of names) {
   const { mutate, least } = GROUPS[name];
   const incrementalFile = resolve(folder, `${name}.json`);
   if (values.again) rmSync(incrementalFile, { force: true });
+  const startedAt = performance.now();
   const isContinued = existsSync(incrementalFile) && readFileSync(incrementalFile, "utf8").length > 0;
   console.log(`${name}: ${isContinued ? "continues" : "starts"}`);
   const results = await new Stryker({
@@ -90,7 +91,15 @@ for (const name of names) {
     allowEmpty: true,
   }).runMutationTest();
   const { mutants, score, survived } = scoreOf(results);
-  record("mutation", { group: name, mutants, score, survived: survived.length });
+  record("mutation", {
+    part: name,
+    amount: mutants,
+    unit: "changes",
+    isPassed: score >= least,
+    isWhole: true,
+    seconds: (performance.now() - startedAt) / 1000,
+    figures: { survived: survived.length, goal: least },
+  });
   console.log(`${name}: ${score.toFixed(1)} % of ${mutants} changes found (goal ${least})`);
   if (values.survivors) {
     for (const { fileName, location, mutatorName, replacement } of survived) {

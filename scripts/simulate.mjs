@@ -2,6 +2,7 @@
 import { fork } from "node:child_process";
 import { parseArgs } from "node:util";
 import { simulate } from "@slotkeeper/testkit/simulator";
+import { record } from "./proof/record.mjs";
 
 const HELP = `Usage: npm run simulate -- [options]
 
@@ -74,7 +75,18 @@ async function runAll() {
     return new Promise((resolve) => worker.on("exit", resolve));
   });
   const codes = await Promise.all(workers);
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
-  console.log(`${done} of ${values.seeds} seeds in ${seconds} s: ${failed.length} with violations`);
-  process.exit(failed.length === 0 && done === Number(values.seeds) && codes.every((code) => code === 0) ? 0 : 1);
+  const seconds = (performance.now() - startedAt) / 1000;
+  const isPassed = failed.length === 0 && done === Number(values.seeds) && codes.every((code) => code === 0);
+  const [from, to] = [Number(values.from), Number(values.from) + Number(values.seeds) - 1];
+  record("simulate", {
+    part: `seeds ${from} to ${to}`,
+    amount: done,
+    unit: "seeds",
+    isPassed,
+    isWhole: true,
+    seconds,
+    figures: { "seeds with violations": failed.length },
+  });
+  console.log(`${done} of ${values.seeds} seeds in ${seconds.toFixed(0)} s: ${failed.length} with violations`);
+  process.exit(isPassed ? 0 : 1);
 }

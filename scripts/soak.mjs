@@ -52,10 +52,15 @@ const report = await runSoak({
 });
 console.table(report.grown);
 for (const miss of report.misses) console.log(miss);
-const { samples: _, ...kept } = report;
-record("soak", kept);
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
 const { granted, faults, seconds, misses } = report;
+record("soak", {
+  amount: seconds / 60,
+  unit: "minutes",
+  isPassed: misses.length === 0,
+  seconds,
+  figures: { grants: granted, faults },
+});
 console.log(
   `${Math.round(seconds / 60)} minutes, ${granted} grants, ${faults} faults: ${misses.length === 0 ? "passed" : "FAILED"}`,
 );

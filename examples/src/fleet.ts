@@ -77,7 +77,7 @@ try {
 }
 recorder.close();
 const verdict = judgeHistory(recorder.lines);
-console.log(`\nWhat the clients saw: ${formatVerdict(verdict)}`);
+console.log(`\nThe independent checker on what the clients saw: ${formatVerdict(verdict)}`);
 console.log(`\nStopped: ${holds.granted} slots were handed out. Nothing is left running.`);
 // The client may still repeat a last release to a service that has ended.
 process.exit(verdict.violations.length === 0 ? 0 : 1);

@@ -1,4 +1,4 @@
-// `npm run fleet`, run: a table with three instances at work, and nothing left after Ctrl-C.
+// `npm run fleet`, run: a table with three instances at work, a verdict of the checker, and nothing left after Ctrl-C.
 import { spawn } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,6 +31,8 @@ test("the fleet hands out slots at three instances, and Ctrl-C leaves no process
   expect(new Set(instances).size).toBe(3);
   example.kill("SIGINT");
   expect({ code: await exited, text }).toEqual({ code: 0, text: expect.stringContaining("Nothing is left running") });
+  // The checker judged what the clients saw.
+  expect(text).toMatch(/independent checker[^]*HIST1 .*: ok, [1-9]\d* judged[^]*\npassed\n/);
   for (const pid of instances) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   expect(readdirSync(home)).toEqual([]);
   rmSync(home, { recursive: true });

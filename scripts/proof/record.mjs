@@ -1,10 +1,13 @@
-// Keeps the results of long programs (simulate, fuzz, soak, chaos, model, mutation) by commit, in `.proof/<commit>.jsonl`, which git ignores.
-// Parts that ran on one commit count together, so a long run can be stopped and continued. `npm run reliability` writes the page from them.
+// Keeps the results of long programs by commit, in `.proof/<commit>.jsonl`, which git ignores. Parts that ran on one commit count
+// together, so a long run can be stopped and continued. `npm run reliability` adds them up (results.mjs) and writes the page.
 import { execFileSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { availableParallelism, cpus, totalmem } from "node:os";
 import { resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "../..");
+/** Where the results are kept. */
+export const FOLDER = resolve(ROOT, ".proof");
 const git = (...args) => execFileSync("git", args, { cwd: ROOT, encoding: "utf8" }).trim();
 
 /** The commit of the sources that run. With changes that are not committed, results belong to no commit. */
@@ -14,18 +17,36 @@ function commitNow() {
   return changed === "" ? commit : `${commit}-changed`;
 }
 
-const fileOf = (commit) => resolve(ROOT, ".proof", `${commit}.jsonl`);
+function machineNow() {
+  const memory = Math.round(totalmem() / 2 ** 30);
+  return `${availableParallelism()} × ${cpus()[0]?.model ?? "unknown"}, ${memory} GB, Node ${process.versions.node}`;
+}
 
+const fileOf = (commit) => resolve(FOLDER, `${commit}.jsonl`);
+
+/**
+ * Keeps one result:
+ * - `part`: what was tried, if a kind has several: a target, a group, a variant.
+ * - `amount`, `unit`: how much was tried, for example 10000 and "seeds".
+ * - `isPassed`, `seconds`.
+ * - `isWhole`: a repetition replaces this result. Otherwise the amounts of one commit add up.
+ * - `figures`: numbers to show, by their name. They add up as the amount does.
+ * Other fields are for the program itself, which may read them back with `recorded`.
+ */
 export function record(kind, result) {
-  mkdirSync(resolve(ROOT, ".proof"), { recursive: true });
-  const line = JSON.stringify({ kind, at: new Date().toISOString(), ...result });
-  appendFileSync(fileOf(commitNow()), `${line}\n`);
+  mkdirSync(FOLDER, { recursive: true });
+  const commit = commitNow();
+  const line = JSON.stringify({ kind, commit, at: new Date().toISOString(), machine: machineNow(), ...result });
+  appendFileSync(fileOf(commit), `${line}\n`);
 }
 
 /** The results of one kind for the commit. */
 export function recorded(kind, commit = commitNow()) {
-  const file = fileOf(commit);
+  return readResults(fileOf(commit)).filter((result) => result.kind === kind);
+}
+
+export function readResults(file) {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, "utf8").split("\n").filter(Boolean);
-  return lines.map((line) => JSON.parse(line)).filter((result) => result.kind === kind);
+  return lines.map((line) => JSON.parse(line));
 }

@@ -1,5 +1,5 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
-import { FairQueue, MemoryStore } from "@slotkeeper/queue";
+import { type BookRecord, FairQueue, MemoryStore } from "@slotkeeper/queue";
 import { drained, VirtualClock } from "@slotkeeper/testkit/simulator";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
@@ -46,13 +46,14 @@ class Expected {
   }
 
   /** The instance makes a decision about the host. */
-  decide(instance: number, isNamed: boolean): void {
+  decide(instance: number, isNamed: boolean, isInUse: boolean): void {
     const load = this.#loads[instance];
     const isFirst = (isNamed && !this.isNamed) || this.#set === undefined;
     this.isNamed ||= isNamed;
-    // Limits that stay the same are not written again.
-    const isChange = this.isNamed && load !== undefined && load.at > (this.#set?.at ?? 0) && load.slots !== this.slots;
-    if (isFirst || isChange) this.#set = load;
+    const isLater = load !== undefined && load.at > (this.#set?.at ?? 0);
+    // At a host that is not in use, limits that stay the same are not written again.
+    const isChange = this.isNamed && load?.slots !== this.slots;
+    if (isFirst || (isLater && (isChange || isInUse))) this.#set = load;
   }
 
   get slots(): number | undefined {
@@ -77,43 +78,48 @@ async function run(history: readonly Step[], instances: number): Promise<void> {
   await Promise.all(queues.map((queue) => queue.start()));
   const expected = new Expected(queues.map(() => ({ at: clock.now(), slots: 2 })));
   const tokens: string[] = [];
-  const held = async () => [...((await store.peek([HOST.host])).get(HOST.host)?.records ?? [])].filter(isLease).length;
+  const image = async () => (await store.peek([HOST.host])).get(HOST.host);
+  const records = async () => [...((await image())?.records ?? [])];
+  const held = async () => (await records()).filter(({ kind }) => kind === "lease").length;
   for (const { at, call, isNamed, slots } of history) {
     const queue = queues[at] as FairQueue;
     const named = isNamed ? HOST : { host: HOST.host };
     const before = await held();
+    const isInUse = (await records()).some(({ kind }) => kind === "lease" || kind === "waiter");
     await clock.run(3);
     if (call === "acquire") {
       const answer = queue.begin({ ...named, waitMs: 1 });
       await clock.run(DECIDED_MS);
       const got = await answer;
       if (got.result === "granted") tokens.push(got.slotToken);
-      expected.decide(at, isNamed);
+      expected.decide(at, isNamed, isInUse);
     } else if (call === "report") {
       await queue.report({ ...named, status: 200 });
-      expected.decide(at, isNamed);
+      expected.decide(at, isNamed, isInUse);
     } else if (call === "release") {
       const slotToken = tokens.pop();
       if (slotToken === undefined) continue;
       queue.release({ slotToken });
       await clock.run(DECIDED_MS);
-      expected.decide(at, false);
+      expected.decide(at, false, isInUse);
     } else {
       const isOpen = [...queue.hostKeys()].length > 0;
       queue.reconfigure(configOf(slots));
       expected.reload(at, clock.now(), slots);
       await clock.run(DECIDED_MS);
-      if (isOpen) expected.decide(at, false);
+      if (isOpen) expected.decide(at, false, isInUse);
     }
-    const image = (await store.peek([HOST.host])).get(HOST.host);
-    expect(image?.head.slots, JSON.stringify(history)).toBe(expected.slots);
+    // A commit notifies the other instances with waiters at the host, and they decide with their own limits.
+    for (const other of waitingAt(await records())) if (other !== at) expected.decide(other, false, true);
+    expect((await image())?.head.slots, JSON.stringify(history)).toBe(expected.slots);
     expect(await held()).toBeLessThanOrEqual(Math.max(before, expected.slots ?? 0));
   }
   for (const queue of queues) queue.close();
   await drained();
 }
 
-const isLease = ({ kind }: { readonly kind: string }) => kind === "lease";
+const waitingAt = (records: readonly BookRecord[]): ReadonlySet<number> =>
+  new Set(records.flatMap((record) => (record.kind === "waiter" ? Number(record.instance.slice(1)) : [])));
 
 test("a host has the limits of its name as soon as a caller has sent it, in any order of calls", async () => {
   const queue = [
@@ -121,6 +127,18 @@ test("a host has the limits of its name as soon as a caller has sent it, in any 
     ...Array.from({ length: 5 }, () => ({ at: 0, call: "acquire", isNamed: true, slots: 2 }) as const),
   ] as const;
   await run(queue, 1);
+});
+
+test("a reload that changes nothing keeps an older configuration of another instance out", async () => {
+  const step = { isNamed: false, slots: 2 } as const;
+  const history = [
+    { ...step, at: 1, call: "acquire", isNamed: true },
+    { ...step, at: 1, call: "acquire" },
+    { ...step, at: 0, call: "reload", slots: 7 },
+    { ...step, at: 1, call: "reload" },
+    { ...step, at: 0, call: "acquire" },
+  ] as const;
+  await run(history, 3);
 });
 
 test.each([1, 3])(

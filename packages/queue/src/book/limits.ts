@@ -8,7 +8,10 @@ import type { LimitsRecord, LiveLimits } from "./records.ts";
  * LIMITS1 Once a caller has sent the name of a host, the book has the limits of that name: at every instance and for all
  *   callers, also for those that send only the hash. Without the name, the host's own limits cannot be known.
  * LIMITS2 Apart from that, an instance writes its limits if it loaded them after those in the book were loaded, and if
- *   they differ. So the limits do not alternate, and in the end those of the last load are in force.
+ *   they differ or the host is in use. So the limits do not alternate, and in the end those of the last load are in
+ *   force. At a host in use the time of the load counts even if nothing else changed: otherwise an instance with an
+ *   older configuration could grant by it, until this one decides again. At the other hosts, of which there may be
+ *   many, a reload without a change writes nothing.
  * An instance that decides knows the name if the book has it, so callers without the name change no limits.
  */
 
@@ -23,7 +26,8 @@ export function useLimits(book: Book, { policy, loadedAt, hostname }: GivenLimit
   const { limits } = book;
   // Limits of no name, or of another one, are replaced whenever they were loaded.
   if (limits !== undefined && limits.hostname === hostname) {
-    if (loadedAt <= limits.loadedAt || policy === limits.policy || isSame(policy, limits.policy)) return;
+    if (loadedAt <= limits.loadedAt) return;
+    if (!isInUse(book) && isSame(policy, limits.policy)) return;
   }
   putLimits(book, { ...limits, kind: "limits", key: "", policy, loadedAt, hostname });
 }
@@ -49,7 +53,7 @@ export function joinCapacity(book: Book, limit: number | undefined): boolean {
 
 /** The last user has left, so the next user may choose the capacity again. */
 export function forgetCapacity(book: Book): void {
-  if (book.head.capacity === undefined || book.inFlight > 0 || book.size("waiter") > 0) return;
+  if (book.head.capacity === undefined || isInUse(book)) return;
   book.setCapacity(undefined);
   book.setSlots(book.policy.slots);
 }
@@ -57,6 +61,10 @@ export function forgetCapacity(book: Book): void {
 function putLimits(book: Book, limits: LimitsRecord): void {
   book.put(limits);
   book.setSlots(book.policy.slots);
+}
+
+function isInUse(book: Book): boolean {
+  return book.inFlight > 0 || book.size("waiter") > 0;
 }
 
 function isSame(a: HostPolicy, b: HostPolicy): boolean {

@@ -5,7 +5,8 @@ import type { SessionRecord } from "./records.ts";
  * The ends of sessions: how long they are kept, and what follows if the end of a session was forgotten.
  *
  * END1 A host keeps the `most` newest ends, and each at most `KEPT_MS`. So their number does not depend on how long
- *   sessions may wait.
+ *   sessions may wait. The ends of one decision are all kept until the next one, so that the instance that commits it
+ *   finds how its sessions ended.
  * END2 Every session that ended after `head.forgottenAt` is in the book, as a lease or an end, until its deadline.
  * END3 A token names a time at which its session had not ended (`pendingAt`): the arrival or, in the token of a later
  *   answer, the commit that this answer is based on. If the book does not have the session, then it has ended if that
@@ -62,7 +63,9 @@ export function extendEnd(book: Book, session: string, until: number): void {
 export function forgetEnds(book: Book, most: number): void {
   for (let count = 0; count < FORGOTTEN_AT_ONCE; count++) {
     const oldest = book.index.nextEnd;
-    if (oldest === undefined || (endKeptUntil(oldest) > book.now && book.size("session") <= most)) return;
+    if (oldest === undefined) return;
+    const isTooMany = book.size("session") > most && oldest.endedAt !== book.now;
+    if (endKeptUntil(oldest) > book.now && !isTooMany) return;
     if (oldest.end !== "dropped" && endNeededUntil(oldest.keepUntil) > book.now)
       raise(book, (oldest.endedAt ?? book.now) + AHEAD_MS);
     book.del("session", oldest.key);

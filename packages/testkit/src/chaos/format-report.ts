@@ -1,3 +1,5 @@
+import { formatBounds } from "../history/format-verdict.ts";
+import type { ComparedCounts } from "./instance-counts.ts";
 import type { ChaosReport } from "./report.ts";
 
 const SHOWN_VIOLATIONS = 10;
@@ -36,6 +38,7 @@ export function formatReport(report: ChaosReport): string {
     `${report.seconds.toFixed(0)} s, seed ${report.seed}, load average ${report.loadAverage.toFixed(1)}, utilisation before the faults ${report.baselineUtilisation.toFixed(2)}`,
     `${report.grants} grants of ${report.sessions} sessions; ${report.failedCalls} of ${report.calls} calls failed; ${report.blockedByStore} sessions got the answer that the store was away`,
     `${report.faults.reduce((sum, { count }) => sum + count, 0)} faults of ${report.faults.length} kinds, each at least ${report.fewest} times`,
+    ...formatCounts(report.counts),
     ...report.violations
       .slice(0, SHOWN_VIOLATIONS)
       .map(({ rule, host, detail }) => `VIOLATION ${rule} at ${host}: ${detail}`),
@@ -43,6 +46,16 @@ export function formatReport(report: ChaosReport): string {
     report.misses.length === 0 ? "passed" : "failed",
     "",
   ].join("\n");
+}
+
+/** What the clients saw, and what the instances counted. */
+function formatCounts({ counts, ended }: ComparedCounts): string[] {
+  const texts = counts.map(({ name, counted, isAllowed, ...bounds }) => {
+    return `${name} ${formatBounds(bounds)} / ${counted}${isAllowed ? "" : " DIFFERS"}`;
+  });
+  return [
+    `counts from the history / of the instances, without the last ones of ${ended} that ended: ${texts.join(", ")}`,
+  ];
 }
 
 function seconds(ms: number): string {

@@ -10,7 +10,7 @@ export const INSTANCE_FAULTS = {
     countsFrom: "start",
     async run(world) {
       const at = anyInstance(world);
-      await world.fleet.processes[at]?.kill();
+      await end(world, at, "kill");
       await world.pause(3_000);
       await launch(world, at);
     },
@@ -30,8 +30,8 @@ export const INSTANCE_FAULTS = {
     countsFrom: "start",
     failsNoRequest: true,
     async run(world) {
-      for (const [at, process] of [...world.fleet.processes].entries()) {
-        await process.terminate();
+      for (const at of world.fleet.processes.keys()) {
+        await end(world, at, "terminate");
         await launch(world, at);
         await world.pause(500);
       }
@@ -43,10 +43,10 @@ export const INSTANCE_FAULTS = {
     async run(world) {
       const at = anyInstance(world);
       const clockSkewMs = world.random.int(5_000, 60_000) * world.random.pick([-1, 1]);
-      await world.fleet.processes[at]?.terminate();
+      await end(world, at, "terminate");
       await launch(world, at, { clockSkewMs });
       await world.pause(6_000);
-      await world.fleet.processes[at]?.terminate();
+      await end(world, at, "terminate");
       await launch(world, at);
     },
   },
@@ -87,6 +87,14 @@ async function blackHole(world: World, which: { readonly isForNew: boolean }): P
   way.blackHole(which);
   await world.pause(6_000);
   way.heal();
+}
+
+/** Ends an instance. Its counters end with it. */
+async function end({ fleet, counts }: World, at: number, how: "kill" | "terminate"): Promise<void> {
+  const process = fleet.processes[at];
+  if (process === undefined) return;
+  await counts.beforeEnd(process);
+  await process[how]();
 }
 
 async function launch({ fleet, proxy }: World, at: number, options?: ServeProcessOptions): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Violation } from "../history/rule.ts";
 import type { FaultName } from "./faults.ts";
 import type { History } from "./history.ts";
+import type { ComparedCounts } from "./instance-counts.ts";
 import type { ChaosOptions } from "./run-chaos.ts";
 
 /** The outcome of one fault. Instants are those of the clients' clock. */
@@ -52,6 +53,11 @@ export interface ChaosReport {
   readonly fewest: number;
   readonly skipped: readonly { readonly name: FaultName; readonly reason: string }[];
   readonly violations: readonly Violation[];
+  /**
+   * The counters of the instances beside what the clients saw. A figure, not a goal: the metric of sessions that started also
+   * counts those that moved to the instance.
+   */
+  readonly counts: ComparedCounts;
   /** The goals that were missed, as text. Empty if the run passed. */
   readonly misses: readonly string[];
 }
@@ -66,6 +72,7 @@ interface Findings {
   /** Why no more faults could be caused. */
   readonly failure: string | undefined;
   readonly violations: readonly Violation[];
+  readonly counts: ComparedCounts;
   readonly seconds: number;
   readonly baseline: number;
   readonly loadAverage: number;
@@ -79,6 +86,7 @@ export function reportOf({
   skipped,
   failure,
   violations,
+  counts,
   seconds,
   baseline,
   loadAverage,
@@ -99,6 +107,7 @@ export function reportOf({
     fewest: Math.min(...faults.map(({ count }) => count)),
     skipped,
     violations,
+    counts,
     misses: [
       ...missesOf(runs),
       ...seldomMade(faults, options),

@@ -8,6 +8,7 @@ import { ChaosLoad, FAIR_QUEUE, QUIET_HOSTS, SLOTS } from "./chaos-load.ts";
 import { FAULT_NAMES, FAULTS, type Fault, type FaultName } from "./faults.ts";
 import { isUtilised, longestIdle, longestStall, utilisation } from "./figures.ts";
 import { History } from "./history.ts";
+import { InstanceCounts } from "./instance-counts.ts";
 import { judgeRun, linesOf, type RunFacts } from "./judge-run.ts";
 import { LagMeter } from "./lag-meter.ts";
 import { type ChaosReport, type FaultRun, reportOf } from "./report.ts";
@@ -71,7 +72,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const proxy = await RoundRobinProxy.start(fleet.urls);
   const history = new History();
   const load = new ChaosLoad(proxy.url, history, new Random(random.int(0, 2 ** 31)));
-  const world: World = { fleet, proxy, load, random, pause: (ms) => pauseUntil(ms, signal) };
+  const counts = new InstanceCounts();
+  const world: World = { fleet, proxy, load, random, counts, pause: (ms) => pauseUntil(ms, signal) };
   const runs: FaultRun[] = [];
   const startedAt = performance.now();
   try {
@@ -88,7 +90,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const seconds = (performance.now() - startedAt) / 1000;
     history.recorder.close();
     options.onHistory?.(linesOf(history.recorder.lines, FACTS, runs));
-    const { violations } = judgeRun(history.recorder.lines, FACTS, runs);
+    const verdict = judgeRun(history.recorder.lines, FACTS, runs);
     const loadAverage = loadavg()[0] ?? 0;
     return reportOf({
       options,
@@ -97,7 +99,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       runs,
       skipped,
       failure,
-      violations,
+      violations: verdict.violations,
+      counts: await counts.compare(fleet.processes, verdict.counts),
       seconds,
       baseline,
       loadAverage,

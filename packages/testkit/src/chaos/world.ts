@@ -4,12 +4,14 @@ import type { Fleet } from "../fleet/fleet.ts";
 import type { RoundRobinProxy } from "../fleet/round-robin-proxy.ts";
 import type { Random } from "../random/random.ts";
 import type { ChaosLoad } from "./chaos-load.ts";
+import type { InstanceCounts } from "./instance-counts.ts";
 
 /** What a fault can act on. */
 export interface World {
   readonly fleet: Fleet;
   readonly proxy: RoundRobinProxy;
   readonly load: ChaosLoad;
+  readonly counts: InstanceCounts;
   readonly random: Random;
   /** Resolves after this time, or at once if the run ends early; then each fault reverts what it has done. */
   readonly pause: (ms: number) => Promise<void>;

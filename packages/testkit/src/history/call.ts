@@ -23,6 +23,10 @@ export interface Call {
   readonly token: string | undefined;
   /** The status of the upstream that the request reports. */
   readonly reported: number | undefined;
+  /** How long ago the upstream was called when a release was sent, by the client's clock; `NaN` if it does not say. */
+  readonly hitAgeMs: number;
+  /** For how long the session takes an open breaker for open, if the request overrides the configuration. */
+  readonly openMs: number | undefined;
   /** The live limits or the breaker's state that an operator sets. */
   readonly set: { readonly [key: string]: unknown };
   readonly httpStatus: number | undefined;
@@ -32,6 +36,8 @@ export interface Call {
   readonly fence: number;
   readonly leaseMs: number;
   readonly limit: number | undefined;
+  /** For how much longer the breaker is open, at most, as a `throttled` answer says. */
+  readonly retryAfterMs: number | undefined;
   readonly reason: string | undefined;
   readonly blockedBy: string | undefined;
 }

@@ -1,6 +1,6 @@
 import type { Call } from "./call.ts";
 import { hostKey, isDone } from "./call.ts";
-import type { FactsLine, FairQueueFacts } from "./line.ts";
+import type { BreakerFacts, FactsLine, FairQueueFacts } from "./line.ts";
 import type { Lines } from "./read-history.ts";
 
 /** The documented defaults (docs/reference/config.md). A limit of 0 or less is none. */
@@ -20,8 +20,23 @@ const DEFAULTS = {
   weights: {} as Readonly<Record<string, number>>,
 } as const;
 
+const BREAKER = {
+  protectHttpCodes: [429, 500, 502, 503, 504] as readonly number[],
+  errorRatioPercent: 20,
+  minSamples: 8,
+  fastErrorRatioPercent: 50,
+  fastMinSamples: 4,
+  consecutiveErrors: 4,
+  openSeconds: 60,
+  halfOpenProbes: 1,
+} satisfies Required<BreakerFacts>;
+
 export type Config = typeof DEFAULTS extends infer D
   ? { readonly [K in keyof D]: D[K] extends number ? number : D[K] extends string ? string : D[K] } & {
+      readonly spacingMs: number;
+      readonly openSeconds: number;
+      readonly halfOpenProbes: number;
+      readonly breaker: Required<BreakerFacts>;
       readonly hasSpacing: boolean;
       readonly isWeighted: boolean;
     }
@@ -136,10 +151,16 @@ export class Facts {
 }
 
 function configOf(given: FairQueueFacts): Config {
-  const { minSlotHoldMs = 0, smoothReleaseIntervalMs = minSlotHoldMs } = given;
+  const { minSlotHoldMs = 0, maxSlotPerHost = DEFAULTS.maxSlotPerHost } = given;
+  const { smoothReleaseIntervalMs = maxSlotPerHost > 0 ? minSlotHoldMs / maxSlotPerHost : 0 } = given;
+  const breaker = { ...BREAKER, ...given.breaker };
   return {
     ...DEFAULTS,
     ...given,
+    breaker,
+    openSeconds: breaker.openSeconds,
+    halfOpenProbes: breaker.halfOpenProbes,
+    spacingMs: Math.max(0, smoothReleaseIntervalMs),
     hasSpacing: minSlotHoldMs > 0 || smoothReleaseIntervalMs > 0,
     isWeighted: given.weightedScheduler?.enabled ?? false,
   };

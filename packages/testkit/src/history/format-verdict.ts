@@ -1,3 +1,4 @@
+import { type Bounds, COUNT_NAMES } from "./counts.ts";
 import type { Verdict } from "./judge-history.ts";
 
 const SHOWN = 5;
@@ -5,9 +6,12 @@ const SHOWN_LINES = 8;
 
 /** The verdict for people. `textOf` gives the text of a line of the history, to show those concerned. */
 export function formatVerdict(verdict: Verdict, textOf?: (line: number) => string | undefined): string {
-  const { calls, sessions, grants, unknown, rules, violations } = verdict;
+  const { calls, sessions, grants, unknown, counts, rules, violations } = verdict;
   const lines = [`${calls} calls, ${sessions} sessions, ${grants} slots`];
   if (unknown > 0) lines.push(`${unknown} calls continue sessions that began before the history; they are not judged`);
+  lines.push(
+    `the service must have counted: ${COUNT_NAMES.map((name) => `${name} ${formatBounds(counts[name])}`).join(", ")}`,
+  );
   for (const { rule, title, judged, violations: count, unjudged } of rules) {
     const outcome = count > 0 ? `${count} VIOLATIONS` : judged > 0 ? `ok, ${judged} judged` : "not judged";
     lines.push(`  ${rule}  ${title}: ${outcome}`, ...unjudged.map((reason) => `         not judged: ${reason}`));
@@ -23,4 +27,9 @@ export function formatVerdict(verdict: Verdict, textOf?: (line: number) => strin
   }
   lines.push(violations.length === 0 ? "passed" : `failed: ${violations.length} violations`);
   return lines.join("\n");
+}
+
+export function formatBounds({ least, most }: Bounds): string {
+  if (least === most) return `${least}`;
+  return most === Number.POSITIVE_INFINITY ? `at least ${least}` : `${least} to ${most}`;
 }

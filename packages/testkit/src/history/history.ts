@@ -1,4 +1,4 @@
-import { byTime, type Call, isAnswered, isDone } from "./call.ts";
+import { byTime, type Call, isAnswered, isDone, isPending } from "./call.ts";
 import { Facts } from "./facts.ts";
 import { Faults } from "./faults.ts";
 import { groupBy } from "./group-by.ts";
@@ -44,6 +44,7 @@ export class History {
   readonly #byToken = new Map<string, Session>();
   readonly #askedAt = new Map<string, number>();
   #failures: Map<string, number> | undefined;
+  #reports: Map<string | undefined, Call[]> | undefined;
 
   constructor(lines: Lines) {
     this.lines = lines;
@@ -66,6 +67,15 @@ export class History {
 
   byHost(): Map<string, Session[]> {
     return groupBy(this.sessions, ({ host }) => host);
+  }
+
+  /** The calls that reported how the upstream of a host answered, in the order of sending. */
+  reports(host: string): Call[] {
+    this.#reports ??= groupBy(
+      this.lines.calls.filter(({ reported }) => reported !== undefined),
+      (call) => this.#hostOf(call),
+    );
+    return this.#reports.get(host) ?? [];
   }
 
   /** When a failure of the upstream was first reported, or the breaker opened by an operator. */
@@ -136,10 +146,14 @@ export class History {
     for (const call of this.lines.calls) {
       const isFailure = call.reported !== undefined && (call.reported < 200 || call.reported >= 400);
       if (!isFailure && !(call.name === "breaker" && call.set["state"] === "open")) continue;
-      const host = call.host ?? this.slots.get(call.token ?? "")?.session.host;
+      const host = this.#hostOf(call);
       if (host !== undefined && !failures.has(host)) failures.set(host, call.sentAt);
     }
     return failures;
+  }
+
+  #hostOf({ host, token = "" }: Call): string | undefined {
+    return host ?? this.slots.get(token)?.session.host;
   }
 
   /** An operator names a slot by the key of its host and its fence. */
@@ -200,6 +214,25 @@ export function leaseMsOf({ facts }: History, host: string, until: number): numb
   return (facts.of(host).most("zombieTimeoutSeconds", 0, until) ?? Number.POSITIVE_INFINITY) * 1000;
 }
 
-function sent(calls: readonly Call[]): number {
+/** When the first of these calls was sent; `Infinity` if there is none. */
+export function sent(calls: readonly Call[]): number {
   return calls[0]?.sentAt ?? Number.POSITIVE_INFINITY;
+}
+
+/**
+ * Until when the session certainly waited, before it had this end. In a fleet one `pending` proves nothing: an instance
+ * that finds that another one has the session answers so. The first answer proves nothing either, if its call did not wait.
+ */
+export function waitedUntil({ faults, facts }: History, { host, askedAt, calls }: Session, end: number): number {
+  const pending = calls.filter(
+    (call) =>
+      isPending(call) &&
+      call.token !== undefined &&
+      call.answeredAt <= end &&
+      !faults.isDelayed(call.sentAt, call.answeredAt),
+  );
+  const last = pending.at(-1);
+  const isFleet = facts.of(host).instances !== 1;
+  const proof = isFleet ? pending.findLast(({ answeredAt }) => answeredAt <= (last?.sentAt ?? 0)) : last;
+  return Math.max(askedAt, proof?.sentAt ?? askedAt);
 }

@@ -1,14 +1,19 @@
+import { type Counts, countsOf } from "./counts.ts";
 import { History } from "./history.ts";
 import type { HistoryLine } from "./line.ts";
 import { HistoryReader, type Lines } from "./read-history.ts";
 import type { Rule, RuleName, Violation } from "./rule.ts";
 import { arrivalOrder } from "./rules/arrival-order.ts";
+import { cooldowns } from "./rules/cooldowns.ts";
 import { ends } from "./rules/ends.ts";
 import { fairShares } from "./rules/fair-shares.ts";
 import { fences } from "./rules/fences.ts";
 import { handOver } from "./rules/hand-over.ts";
+import { heldBack } from "./rules/held-back.ts";
 import { limits } from "./rules/limits.ts";
+import { openBreaker } from "./rules/open-breaker.ts";
 import { ownership } from "./rules/ownership.ts";
+import { probes } from "./rules/probes.ts";
 import { reasons } from "./rules/reasons.ts";
 import { uses } from "./rules/uses.ts";
 
@@ -22,6 +27,10 @@ export const RULES: readonly Rule[] = [
   arrivalOrder,
   fairShares,
   uses,
+  cooldowns,
+  heldBack,
+  openBreaker,
+  probes,
 ];
 
 /** What the checker says about a history. */
@@ -31,6 +40,8 @@ export interface Verdict {
   readonly grants: number;
   /** Calls that continue a session whose first call is not in the history. They are not judged. */
   readonly unknown: number;
+  /** What all instances together must have counted. */
+  readonly counts: Counts;
   readonly rules: readonly RuleVerdict[];
   /** Of all rules, in the order of time. */
   readonly violations: readonly Violation[];
@@ -61,6 +72,7 @@ export function judgeLines(lines: Lines): Verdict {
     sessions: history.sessions.length,
     grants: history.slots.size,
     unknown: history.unknown,
+    counts: countsOf(history),
     rules: findings.map(({ rule: { name, title }, judged, violations, unjudged }) => ({
       rule: name,
       title,

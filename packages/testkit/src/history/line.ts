@@ -42,6 +42,18 @@ export interface FairQueueFacts {
   readonly order?: string;
   readonly weights?: Readonly<Record<string, number>>;
   readonly weightedScheduler?: { readonly enabled?: boolean };
+  readonly breaker?: BreakerFacts;
+}
+
+export interface BreakerFacts {
+  readonly protectHttpCodes?: readonly number[];
+  readonly errorRatioPercent?: number;
+  readonly minSamples?: number;
+  readonly fastErrorRatioPercent?: number;
+  readonly fastMinSamples?: number;
+  readonly consecutiveErrors?: number;
+  readonly openSeconds?: number;
+  readonly halfOpenProbes?: number;
 }
 
 /** Something that happened to the service, and that excuses answers (docs/explanation/failure-model.md). */

@@ -79,6 +79,8 @@ export class HistoryReader {
       maxWaitMs: number(ask["maxWaitMs"]),
       token: text(ask[NAMED_BY[call] ?? "queryToken"]),
       reported: number(ask["status"]),
+      hitAgeMs: hitAge(number(ask["hitUpstreamAtMs"]), number(ask["now"])),
+      openMs: inMs(number(ask["throttleTimeWindowSeconds"])),
       set: call === "limits" || call === "breaker" ? ask : {},
       httpStatus: answeredAt === undefined ? undefined : (rest.status ?? 200),
       result: text(answer["result"]),
@@ -87,6 +89,7 @@ export class HistoryReader {
       fence: number(answer["fence"]) ?? Number.NaN,
       leaseMs: number(answer["leaseMs"]) ?? Number.NaN,
       limit: number(answer["limit"]),
+      retryAfterMs: inMs(number(answer["throttleRetryAfter"])),
       reason: text(answer["reason"]),
       blockedBy: text(answer["blockedBy"]),
     };
@@ -131,4 +134,14 @@ function text(value: unknown): string | undefined {
 
 function number(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
+}
+
+function inMs(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000;
+}
+
+/** Without `now`, the time of the hit is one of an unknown clock: it may be any time. */
+function hitAge(hitAt: number | undefined, now: number | undefined): number {
+  if (hitAt === undefined) return Number.NaN;
+  return now === undefined ? Number.POSITIVE_INFINITY : now - hitAt;
 }

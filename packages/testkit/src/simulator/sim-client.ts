@@ -49,7 +49,9 @@ export class SimClient {
     const request = { host: this.#host, hostname: this.#host, bucket: this.#bucket, ...named, ...this.#window(named) };
     for (let attempt = 0; attempt < 3; attempt++) {
       // With either name, the same id gives the same session.
-      const ask = { hostname: this.#host, ipBucket: this.#bucket, requestId: id };
+      const { throttleWindowMs } = request;
+      const window = throttleWindowMs === undefined ? {} : { throttleTimeWindowSeconds: throttleWindowMs / 1000 };
+      const ask = { hostname: this.#host, ipBucket: this.#bucket, requestId: id, ...window };
       const answer = await this.#call("acquire", ask, (queue) => queue.begin(request));
       if (this.#vanishes()) return undefined;
       if (answer?.result === "pending") return answer.session;
@@ -125,7 +127,8 @@ export class SimClient {
         queue.release(input, () => (reply.isAccepted = true));
         return reply;
       };
-      const answer = await this.#call("release", { slotToken, status }, release, 1_000);
+      const ask = { slotToken, status, hitUpstreamAtMs, now: input.callerNow };
+      const answer = await this.#call("release", ask, release, 1_000);
       if (answer !== undefined) return;
     }
   }
@@ -163,7 +166,9 @@ function tokenOf({ id, arrivedAt }: SessionClaims): string {
 }
 
 function onWire(answer: object): object {
-  return "session" in answer ? { ...answer, queryToken: tokenOf(answer.session as SessionClaims) } : answer;
+  if ("session" in answer) return { ...answer, queryToken: tokenOf(answer.session as SessionClaims) };
+  if (!("retryAfterMs" in answer)) return answer;
+  return { ...answer, throttleRetryAfter: Math.max(1, Math.ceil((answer.retryAfterMs as number) / 1000)) };
 }
 
 async function renew(queue: FairQueue, slotToken: string): Promise<{ leaseMs?: number; status?: number }> {

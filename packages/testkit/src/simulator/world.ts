@@ -154,7 +154,8 @@ export class World {
       onSpin: () => this.invariants.onSpin(name),
       onEvent: (event) => this.invariants.onEvent(event, name),
     });
-    if (this.plan.skewMs > 0) this.#recordFault("instance-clock", NOTICED_MS, "an instance starts with a wrong clock");
+    if (this.plan.skewMs > 0)
+      this.#recordFault("instance-clock", this.#noticedMs, "an instance starts with a wrong clock");
     if (this.isClosing) instance.store.isHealed = true;
     this.instances.push(instance);
   }
@@ -198,6 +199,11 @@ export class World {
     this.#recordFault("delay", bootsInMs + lostMs, "an instance dies");
   }
 
+  /** Until an instance has compared its clock with the store's: a failing store, or a pause, keeps it from that. */
+  get #noticedMs(): number {
+    return this.plan.store === "rough" ? NOTICED_MS + RECOVERY_MS : NOTICED_MS;
+  }
+
   #pauseOne(): void {
     const { name, gate } = this.anyInstance();
     this.history.note(`${name} pauses`);
@@ -206,6 +212,7 @@ export class World {
     this.clock.setTimer(() => {
       this.history.note(`${name} goes on`);
       gate.resume();
+      if (this.plan.instanceJumps > 0) this.#recordFault("instance-clock", this.#noticedMs, "a clock may have jumped");
     }, pauseMs);
     this.#recordFault("delay", pauseMs, "an instance is paused");
   }
@@ -228,7 +235,7 @@ export class World {
     clock.jump(ms);
     this.#recordFault(
       clock === this.storeClock ? "store-clock" : "instance-clock",
-      Math.abs(ms) + NOTICED_MS,
+      Math.abs(ms) + this.#noticedMs,
       "a clock jumps",
     );
     this.disturbedAt = this.clock.now();

@@ -5,6 +5,7 @@ interface Ask {
   readonly bucket?: string;
   readonly requestId?: string;
   readonly waitMs?: number;
+  readonly throttleTimeWindowSeconds?: number;
 }
 
 const DEFAULT_FACTS: FactsLine = {
@@ -90,8 +91,8 @@ export class ScriptSession {
     return this.ask(sentAt, answeredAt, { result: "timeout", reason });
   }
 
-  release(sentAt: number, status = 200): this {
-    this.#call("release", sentAt, sentAt + 1, { slotToken: this.slotToken, status }, 200, { result: "ok" });
+  release(sentAt: number, status = 200, more: object = {}): this {
+    this.#call("release", sentAt, sentAt + 1, { slotToken: this.slotToken, status, ...more }, 200, { result: "ok" });
     return this;
   }
 

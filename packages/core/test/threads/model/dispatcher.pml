@@ -7,7 +7,7 @@
  * Checked: DISPATCH1 (assertion: one inside), DISPATCH3 (assertion in grant: nobody who arrived earlier is pending), DISPATCH5 and DISPATCH7 (no
  * invalid end state: nobody sleeps for ever; the slot is free at the end).
  *
- * Run: sh run.sh  (needs spin and a C compiler; CI does not: dispatcher.sim.test.ts explores the real code there)
+ * Run: npm run model  (needs spin and a C compiler; CI does not: dispatcher.sim.test.ts explores the real code there)
  */
 #ifndef N
 #define N 3

@@ -8,7 +8,7 @@ import type { Random } from "../../random/random.ts";
 import { FuzzFailure, type FuzzTarget } from "../fuzz-target.ts";
 import { damaged, oddJson, oddText, spoiled } from "../odd-values.ts";
 
-const CONNECTIONS = 8;
+const CONNECTIONS = 32;
 const PER_CONNECTION = 32;
 const SLOTS = 2;
 /** A batch that is not answered by then hangs. */
@@ -56,8 +56,14 @@ function messageOf(random: Random, tokens: Tokens): object {
   }
 }
 
-/** One request as bytes: mostly well formed HTTP with a spoiled message, sometimes hostile headers, sometimes damaged. */
-function requestOf(random: Random, tokens: Tokens): { readonly bytes: Buffer; readonly isWhole: boolean } {
+interface Request {
+  readonly bytes: Buffer;
+  /** Not damaged: it is answered without further bytes. */
+  readonly isWhole: boolean;
+}
+
+/** One request: mostly well formed HTTP with a spoiled message, sometimes hostile headers, sometimes damaged. */
+function requestOf(random: Random, tokens: Tokens): Request {
   const isInternal = random.chance(0.1);
   const path = isInternal ? `/api/v0/internal/${random.pick(INTERNAL)}` : random.pick(PATHS);
   const message = random.chance(0.3) ? oddJson(random) : spoiled(random, messageOf(random, tokens), oddJson);
@@ -77,19 +83,30 @@ function requestOf(random: Random, tokens: Tokens): { readonly bytes: Buffer; re
 
 const asHeader = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, "?");
 
-/** Sends the requests on one connection and reads until the service has answered all of them or closed it. */
-function exchange(port: number, requests: readonly Buffer[]): Promise<string> {
+const MARK = Buffer.from("GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+
+/**
+ * Sends the requests on one connection, and reads until the service has answered all whole ones before the first
+ * damaged one, or has closed the connection. Then it ends the connection: the service would wait for the rest of a
+ * damaged request.
+ */
+function exchange(port: number, requests: readonly Request[]): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
+    const damagedAt = requests.findIndex(({ isWhole }) => !isWhole);
+    const whole = damagedAt === -1 ? requests.length : damagedAt;
+    const bytes = requests.map((request) => request.bytes);
     const socket: Socket = connect(port, "127.0.0.1");
-    const last = Buffer.from("GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
     const timer = setTimeout(() => {
       socket.destroy();
       reject(new Error(`No answer after ${BATCH_MS} ms`));
     }, BATCH_MS);
     socket
-      .on("connect", () => socket.write(Buffer.concat([...requests, last])))
-      .on("data", (chunk) => (text += chunk.toString("latin1")))
+      .on("connect", () => socket.write(Buffer.concat([...bytes.slice(0, whole), MARK, ...bytes.slice(whole)])))
+      .on("data", (chunk) => {
+        text += chunk.toString("latin1");
+        if (text.split("HTTP/1.1 ").length > whole + 1) socket.end();
+      })
       .on("error", () => {})
       .on("close", () => {
         clearTimeout(timer);
@@ -134,15 +151,15 @@ export const httpTarget: FuzzTarget = {
     return {
       tryBatch: async (random) => {
         const batches = Array.from({ length: CONNECTIONS }, () =>
-          Array.from({ length: PER_CONNECTION }, () => requestOf(random, tokens).bytes),
+          Array.from({ length: PER_CONNECTION }, () => requestOf(random, tokens)),
         );
         const answers = await Promise.all(batches.map((requests) => exchange(port, requests)));
         for (const [at, text] of answers.entries()) {
-          const sent = Buffer.concat(batches[at] ?? []).toString("latin1");
+          const sent = shownBytes(batches[at] ?? []);
           if (FAULT.test(text)) throw new FuzzFailure(`The service answered ${FAULT.exec(text)?.[0]}`, sent);
           tokens.keep(text);
         }
-        await expectAlive(Buffer.concat(batches.flat()).toString("latin1"));
+        await expectAlive(shownBytes(batches.flat()));
       },
       memory: () => Promise.resolve(residentBytes(service.pid)),
       close: async () => {
@@ -152,6 +169,9 @@ export const httpTarget: FuzzTarget = {
     };
   },
 };
+
+const shownBytes = (requests: readonly Request[]): string =>
+  Buffer.concat(requests.map(({ bytes }) => bytes)).toString("latin1");
 
 function residentBytes(pid: number): number {
   const pages = readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1];

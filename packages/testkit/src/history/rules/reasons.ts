@@ -31,7 +31,7 @@ export const reasons: Rule = {
         const fault =
           call.result === "timeout"
             ? timeoutFault(history, session, call, index)
-            : call.result === "throttled" && !(history.failedAt(session.host) < call.answeredAt)
+            : call.result === "throttled" && !(history.failedAt(session.host) <= call.answeredAt)
               ? "a session is throttled, but no failure of the upstream was reported"
               : undefined;
         if (fault !== undefined) found.add(session.host, call.answeredAt, fault, [session.calls[0], call]);
@@ -76,7 +76,7 @@ function timeoutFault(history: History, session: Session, call: Call, index: num
   }
   if (reason === "unknown-token") return "the service does not know a token that it issued";
   // A grant that no client received may have ended unnoticed.
-  const mayHoldOne = slots.length > 0 || calls.some((other) => other !== call && other.sentAt < at);
+  const mayHoldOne = slots.length > 0 || calls.some((other) => other !== call && other.sentAt <= at);
   if (reason === "released" && !mayHoldOne) return "a session ends as released before it can have had a slot";
   return undefined;
 }
