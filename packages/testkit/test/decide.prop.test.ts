@@ -172,7 +172,8 @@ test("a decision equals its changes, can be undone, and gives the same result ag
         expect(imageDifference(other.image(), book.image()), "applied").toBeUndefined();
         if (book.limits !== undefined) expect(indexDifference(other, book), "applied index").toBeUndefined();
         checkBook(book, step);
-        expect(book.size("session"), "END1").toBeLessThanOrEqual(MOST_ENDS);
+        const earlier = [...book.all("session")].filter(({ endedAt }) => endedAt !== book.now);
+        if (book.isChanged) expect(earlier.length, "END1").toBeLessThanOrEqual(MOST_ENDS);
         for (const lease of book.all("lease")) {
           expect(granted.get(lease.session) ?? lease.key, "DECIDE2").toBe(lease.key);
           granted.set(lease.session, lease.key);

@@ -53,10 +53,18 @@ export function rememberEnd(book: Book, record: Omit<SessionRecord, "kind" | "en
   if (endNeededUntil(record.keepUntil) > book.now) book.put({ kind: "session", ...record, endedAt: book.now });
 }
 
-/** A repeated first call found the end of its session. Its client may have a token with its later deadline. */
+/**
+ * A repeated first call found the end of its session. Its client may have a token with its later deadline. The end of an
+ * earlier session with this id stays as it is.
+ */
 export function extendEnd(book: Book, session: string, until: number): void {
   const record = book.get("session", session);
-  if (record !== undefined && record.keepUntil < until) book.put({ ...record, keepUntil: until, endedAt: book.now });
+  if (record !== undefined && record.keepUntil > book.now) {
+    if (record.keepUntil < until) book.put({ ...record, keepUntil: until, endedAt: book.now });
+    return;
+  }
+  const lease = book.leaseOf(session);
+  if (lease !== undefined && lease.keepUntil < until) book.put({ ...lease, keepUntil: until });
 }
 
 /** END1, END2. */

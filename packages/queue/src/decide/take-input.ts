@@ -97,8 +97,13 @@ function joinsCapacity({ book, context }: Deciding, { limit, isReturning }: Inpu
   return !context.isSemaphore || joinCapacity(book, limit) || isReturning === true;
 }
 
-/** No other session waits or arrives, and no limit applies. This is the most common case, and it skips the pool. */
+/**
+ * No other session waits or arrives, and no limit applies. This is the most common case, and it skips the pool. The
+ * weighted scheduler counts every wait and turn, so it does not apply there. The reference book of the tests has no such
+ * shortcut, and must decide the same.
+ */
 function isAlone({ book, context, inputs }: Deciding, { session, bucket }: Input & { kind: "arrive" }): boolean {
+  if (context.scheduler.isEnabled) return false;
   if (inputs.length > 1 || book.size("waiter") > 0 || book.free === 0 || !context.isPolledHere(session)) return false;
   const { breaker } = book.head;
   if (breaker.openedAt !== undefined || book.index.bucket(bucket)?.isDenied === true) return false;

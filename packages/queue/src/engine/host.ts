@@ -276,8 +276,7 @@ export class Host implements CycleHost {
     this.#lastFence = Math.max(before, this.book.head.fence);
     if (touched === "all") return;
     for (const { puts } of touched) {
-      for (const record of puts)
-        if (record.kind === "lease" && record.fence > before) this.#drain.step(this.book.now);
+      for (const record of puts) if (record.kind === "lease" && record.fence > before) this.#drain.step(this.book.now);
     }
     if (this.book.size("waiter") === 0) this.#drain.rest();
   }

@@ -204,7 +204,8 @@ export class Sessions implements HostListener {
       if (isCompared) entry.follow(waiter);
       if (now >= waiter.deadlineAt && isCompared) this.#expire(entry);
       // The client can take the offered slot now, or is known to be away.
-      else if (offer !== undefined && (entry.isPolled || this.awayHere(entry.id) !== undefined)) entry.host.cycle.wake();
+      else if (offer !== undefined && (entry.isPolled || this.awayHere(entry.id) !== undefined))
+        entry.host.cycle.wake();
       this.answerDue(entry);
     }
   }

@@ -81,7 +81,15 @@ export class MetricsPush {
     this.#taken = event.upTo;
   }
 
-  #nextEvent({ identity, instance, version, configVersion, overview, sessions, smoothHosts }: PushContext): CountsEvent {
+  #nextEvent({
+    identity,
+    instance,
+    version,
+    configVersion,
+    overview,
+    sessions,
+    smoothHosts,
+  }: PushContext): CountsEvent {
     const { counts, at } = overview;
     this.#lastTs = Math.max(Math.floor(at), this.#lastTs + 1);
     const { total, pending, granted, throttled, timeout } = sessions;

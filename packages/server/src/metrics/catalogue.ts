@@ -85,7 +85,7 @@ export const METRICS = {
   sessionsStarted: {
     name: "slotkeeper_sessions_started_total",
     kind: "counter",
-    help: "Sessions that started at this instance or moved to it",
+    help: "Sessions that began, by a commit of this instance",
   },
   sessionsEnded: {
     name: "slotkeeper_sessions_ended_total",

@@ -183,7 +183,7 @@ export class Calls {
       isPolledHere: (session) => session === polled,
       awayHere: () => undefined,
       isTokenSent: () => false,
-    isUndelivered: () => true,
+      isUndelivered: () => true,
       seenAt: () => now,
     };
   }
