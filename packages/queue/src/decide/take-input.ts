@@ -32,7 +32,7 @@ export function takeInput(deciding: Deciding, input: Input): Outcome {
       report(deciding, input.status, false);
       return DONE;
     case "breaker":
-      deciding.book.draft.breaker = input.isOpen ? openBreaker(0, deciding.book.now) : closeBreaker();
+      setBreaker(deciding, input.isOpen);
       return DONE;
     case "limits":
       useLive(deciding.book, input.limits);
@@ -185,6 +185,12 @@ function revoke(deciding: Deciding, { fence }: Input & { kind: "revoke" }): Outc
 function held(deciding: Deciding, slotToken: string): LeaseRecord | undefined {
   const lease = deciding.book.get("lease", slotToken);
   return lease?.isReleased === true ? undefined : lease;
+}
+
+/** An operator opens or closes the breaker. */
+function setBreaker({ book }: Deciding, isOpen: boolean): void {
+  const next = isOpen ? openBreaker(0, book.now) : closeBreaker();
+  if (JSON.stringify(next) !== JSON.stringify(book.head.breaker)) book.draft.breaker = next;
 }
 
 function report(deciding: Deciding, status: number, isProbe: boolean): void {
