@@ -1,8 +1,11 @@
-import type { LiveLimits, SessionEnd } from "./book/records.ts";
+import type { LiveLimits } from "./book/records.ts";
 
 /** All requests to a host, as plain data: after a conflict the decision is made again from the same inputs. */
 export type Input =
-  /** A session joins the host. If another instance has it, it moves to this one, with its place or slot. */
+  /**
+   * A session joins the host. If another instance has it, it moves to this one, with its place or slot. After its
+   * deadline it joins no more: the input only finds a slot that the session still has.
+   */
   | ({
       readonly kind: "arrive";
       /** The capacity that a new user of a named semaphore asks for. Undefined: accepts the one in force. */
@@ -25,11 +28,12 @@ export type Input =
       readonly pendingAt?: number | undefined;
       /** When the client called, or the session timed out: the commit may come much later. */
       readonly at: number;
-      /** This instance has not sent a slot to the client of the session. */
-      readonly isUndelivered: boolean;
     }
-  /** Takes back a slot of this instance that its client never fetched. The session returns to its place. */
-  | ({ readonly kind: "return"; readonly awayAt: number } & Joining)
+  /**
+   * Takes back a lease that this instance has made and not delivered. The session returns to its place; after its
+   * deadline it ends.
+   */
+  | ({ readonly kind: "return"; readonly fence: number; readonly awayAt: number } & Joining)
   | {
       readonly kind: "release";
       readonly slotToken: string;
@@ -50,7 +54,7 @@ export type Input =
   | { readonly kind: "forget" };
 
 /** A session as it joins a host. */
-interface Joining {
+export interface Joining {
   readonly session: string;
   readonly bucket: string;
   readonly weight: number;
@@ -62,38 +66,39 @@ interface Joining {
 /** The answer to an input. The state of a session is read from the book instead (`standing.ts`). */
 export type Outcome =
   | { readonly kind: "done" }
-  /** For an arrival: the session was already in the book. */
-  | Known
-  /** A new session was refused, because the breaker is open for it. */
-  | { readonly kind: "throttled"; readonly code: number; readonly retryAt: number }
+  /** For an arrival: the session has ended, and the book no longer has its end (END3). */
+  | { readonly kind: "forgotten" }
   | { readonly kind: "mismatch"; readonly capacity: number }
   | { readonly kind: "released"; readonly bucket: string; readonly endsAt: number; readonly heldMs: number }
   | { readonly kind: "renewed"; readonly endsAt: number }
   /** The slot does not exist or has ended, the session has ended, or this instance may not end it. */
   | { readonly kind: "missing" };
 
-export interface Known {
-  /** The session waits, or has a slot that its client may know, or has ended. */
-  readonly kind: "waiting" | "held" | "ended";
-  /** The book has the session from this same arrival: a poll with its token arrived before the first call. */
-  readonly isFirst: boolean;
-  /** This instance granted the slot: while the arrival was on its way, or before. */
-  readonly isOwnGrant?: boolean;
-}
-
-/** Events of a decision for the log, the metrics and the history. */
+/** Events of a decision for the counters, the log and the history. The instance whose commit was accepted reports them. */
 export type Note =
-  | { readonly kind: "reclaimed"; readonly bucket: string; readonly fence: number }
+  /** The book did not know the session. */
+  | { readonly kind: "begun"; readonly session: string; readonly bucket: string }
+  | {
+      readonly kind: "granted";
+      readonly session: string;
+      readonly bucket: string;
+      readonly fence: number;
+      readonly waitedMs: number;
+    }
+  /** A lease that no client got was taken back. */
+  | { readonly kind: "returned"; readonly session: string; readonly bucket: string; readonly fence: number }
+  /** An offer lapsed, or its client is away. */
   | { readonly kind: "uncollected"; readonly session: string; readonly bucket: string }
+  | { readonly kind: "reclaimed"; readonly bucket: string; readonly fence: number }
   | { readonly kind: "denied"; readonly bucket: string }
   | EndNote;
 
-/** The decision ended a session without a slot (`ends.ts`). */
+/** The decision ended a session (`ends.ts`). */
 export interface EndNote {
   readonly kind: "ended";
   readonly session: string;
   readonly bucket: string;
-  readonly end: Exclude<SessionEnd, "released">;
+  readonly end: "timeout" | "canceled" | "throttled";
   /** Of a timeout. */
   readonly reason: "deadline" | "idle";
   /** With `throttled`. */

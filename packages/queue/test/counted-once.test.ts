@@ -26,7 +26,6 @@ test("an end is counted by the instance that committed it, even if the session's
   for (const goOn of stalled) goOn();
   await two.clock.run(2_000);
   expect([one, two].map(({ queue }) => queue.counts.timeout)).toEqual([1, 0]);
-  expect(two.ofType("moved")).toHaveLength(1);
 });
 
 test("a session that is polled exactly at its deadline is counted", async () => {
@@ -37,21 +36,21 @@ test("a session that is polled exactly at its deadline is counted", async () => 
   sessions.push(await bench.begin("a"));
   await bench.clock.run(4_000);
   expect(bench.queue.counts).toMatchObject({ session_created: 1, timeout: 1 });
-  expect([ends(bench), bench.ofType("moved").length]).toEqual([1, 0]);
+  expect(ends(bench)).toBe(1);
 });
 
-test("a session that its client cancels after its instance ended its copy is counted once", async () => {
+test("a session that its client cancels while its arrival is on its way is counted once", async () => {
   const config = { maxSlotPerHost: 1, collectMs: 100, sessionIdleSeconds: 1, defaultGrantedCleanupDelay: 0 };
   const bench = new Bench(config);
   await bench.take("z");
   const late: (() => void)[] = [];
   bench.late = late;
   const first = bench.ask("a");
-  // The store has the arrival, and its answer is late: the session ends before this instance knows that it has begun.
+  // The store has the arrival, and its answer is late: longer than the session may be idle.
   await bench.clock.run(2_000);
   const answer = await first;
   if (answer.result !== "pending") throw new Error(`Expected pending, got ${answer.result}`);
-  expect(bench.queue.cancel(answer.session)).toBe("gone");
+  expect(bench.queue.cancel(answer.session)).toBe("canceled");
   bench.late = undefined;
   for (const answered of late) answered();
   await bench.clock.run(100);
@@ -82,7 +81,7 @@ test("a slot that another instance has taken over is counted once, and a poll th
   const again = one.queue.poll(session);
   one.stalled = undefined;
   for (const goOn of stalled) goOn();
-  expect([await left, (await again).result]).toEqual(["left", "pending"]);
+  expect([await left, (await again).result]).toEqual(["left", "granted"]);
   await one.clock.run(30_000);
   expect([ends(one, two), one.queue.counts.granted]).toEqual([1, 1]);
 });
@@ -109,7 +108,7 @@ test("a session is throttled once, even if its client got `pending` after the de
   bench.late = late;
   bench.queue.release({ slotToken: token });
   const first = bench.ask("a");
-  await bench.clock.run(600);
+  await bench.clock.run(1_000);
   const answer = await first;
   if (answer.result !== "pending") throw new Error(`Expected pending, got ${answer.result}`);
   bench.late = undefined;
@@ -172,7 +171,7 @@ test("repeating a first call after its session ended begins no second session, e
   const stalled: (() => void)[] = [];
   two.stalled = stalled;
   const again = two.ask("a", { sessionId: "s" });
-  await two.clock.run(600);
+  await two.clock.run(1_000);
   const answer = await again;
   if (answer.result !== "pending") throw new Error(`Expected pending, got ${answer.result}`);
   expect(await one.queue.poll(answer.session)).toMatchObject({ result: "timeout" });

@@ -33,6 +33,7 @@ class Decider {
       isPolledHere: (session) => polled.includes(session),
       awayHere: () => undefined,
       isTokenSent: () => true,
+      isUndelivered: () => false,
       seenAt: () => undefined,
     });
     if (this.book.isChanged) this.book.keep(`${ms}.x`);
@@ -76,14 +77,14 @@ describe("a decision", () => {
     host.at(10, [release(host.book, "s2"), release(host.book, "s1")], []);
     expect(host.book.leaseOf("s1")?.isReleased).toBe(true);
     host.at(20, [arrive("s1", "a", 0, 2_000)], ["s1"]);
-    const { outcomes } = host.at(1_000, [arrive("s1", "a", 0, 2_000)], ["s1"]);
-    expect(outcomes[0]?.kind).toBe("ended");
+    host.at(1_000, [arrive("s1", "a", 0, 2_000)], ["s1"]);
+    expect(host.book.get("session", "s1")).toMatchObject({ end: "released", keepUntil: START + 2_000 });
     expect(host.book.leaseOf("s1")).toBeUndefined();
   });
 
   test("keeps the end of an earlier session with the same id apart", () => {
     const host = new Decider({ maxSlotPerHost: 1, smoothReleaseIntervalMs: 100, minSlotHoldMs: 200 });
-    const at = { arrivedAt: START, keepUntil: START + 300, at: START, isUndelivered: false };
+    const at = { arrivedAt: START, keepUntil: START + 300, at: START };
     host.at(0, [arrive("s1", "a", 0, 300), { kind: "end", session: "s1", bucket: "a", end: "timeout", ...at }], []);
     host.at(300, [arrive("s1", "a", 300, 2_000)], ["s1"]);
     const { key: slotToken = "" } = host.book.leaseOf("s1") ?? {};

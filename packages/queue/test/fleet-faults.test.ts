@@ -1,4 +1,4 @@
-import type { BeginAnswer, FairQueueConfig } from "@slotkeeper/protocol";
+import type { BeginAnswer, FairQueueConfig, PollAnswer } from "@slotkeeper/protocol";
 import { FairQueue, MemoryStore, type QueueEvent } from "@slotkeeper/queue";
 import { drained, SkewedClock, VirtualClock } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
@@ -221,8 +221,12 @@ describe("faults of a fleet that the simulator found", () => {
     one.queue.release({ slotToken: token });
     await drained();
     await one.clock.run(900);
-    expect(await one.queue.poll(waiting, { waitMs: 0 })).not.toMatchObject({ blockedBy: "store" });
+    const answers: PollAnswer[] = [];
+    void one.queue.poll(waiting, { waitMs: 0 }).then((answer) => answers.push(answer));
+    await drained();
+    expect(answers, "a call waits for the commit").toEqual([]);
     await one.clock.run(200);
+    expect(answers).toMatchObject([{ result: "pending", blockedBy: "store" }]);
     expect(await one.queue.poll(waiting, { waitMs: 0 })).toMatchObject({ result: "pending", blockedBy: "store" });
     // A first call is answered immediately with what is known. The stuck commit was neither aborted nor repeated.
     expect(await one.ask("b")).toMatchObject({ result: "pending", blockedBy: "store" });

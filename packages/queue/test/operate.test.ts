@@ -74,7 +74,7 @@ describe("what the engine reports about itself", () => {
       ["d", 3, "waiter-pool"],
     ]);
     expect([pending, oldestArrivedAt]).toEqual([3, waiting?.[0]?.arrivedAt]);
-    expect(bench.queue.overview()).toMatchObject({ sessions: { pending: 3, granted: 1 }, oldestArrivedAt });
+    expect(bench.queue.dump()).toMatchObject({ sessions: { pending: 3, granted: 1 }, oldestArrivedAt });
     expect(bench.queue.glance("h")).toMatchObject({ pending: 3, hostname: "h", isHot: false });
     expect([bench.queue.inspect("unknown"), bench.queue.glance("unknown")]).toEqual([undefined, undefined]);
     expect([...bench.queue.hostKeys()]).toEqual(["h"]);

@@ -189,6 +189,7 @@ function contextOf(policy: HostPolicy, now: number, newSecret: () => string): De
     isPolledHere: () => true,
     awayHere: () => undefined,
     isTokenSent: () => false,
+    isUndelivered: () => false,
     seenAt: () => undefined,
   };
 }

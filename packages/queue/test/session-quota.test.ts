@@ -1,3 +1,4 @@
+import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
@@ -46,6 +47,7 @@ describe("sessions of one bucket", () => {
       const answers = await Promise.all([bench.ask("a"), bench.ask("a"), bench.ask("b"), bench.ask("b")]);
       expect(answers.map(({ result }) => result)).toEqual(["pending", "pending", "pending", "pending"]);
       for (const answer of answers) if (answer.result === "pending") bench.queue.cancel(answer.session);
+      await drained();
     }
   });
 

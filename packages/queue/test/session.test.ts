@@ -190,6 +190,7 @@ describe("cancel", () => {
     const first = await bench.want("a");
     const second = await bench.want("b");
     expect(bench.queue.cancel(first.session)).toBe("canceled");
+    await drained();
     expect(bench.queue.cancel(first.session)).toBe("noop");
     await bench.release(token);
     expect(first.last).toEqual({ result: "timeout", reason: "canceled" });
@@ -359,12 +360,12 @@ describe("a store that fails", () => {
     expect(bench.calls.filter((call) => call === "commit")).toHaveLength(2);
   });
 
-  test("that does not answer delays a first call by at most one poll interval", async () => {
+  test("that does not answer delays a first call by at most one second", async () => {
     const bench = new Bench();
     bench.stalled = [];
     const asked = bench.ask("a");
-    await bench.clock.run(500);
-    expect(await asked).toMatchObject({ result: "pending" });
+    await bench.clock.run(1_000);
+    expect(await asked).toMatchObject({ result: "pending", blockedBy: "store" });
   });
 });
 

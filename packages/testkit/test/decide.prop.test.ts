@@ -78,7 +78,7 @@ const history: fc.Arbitrary<Step[]> = fc.array(
 type Lives = Map<string, number>;
 
 function inputOf({ kind, session, bucket }: Ask, book: Book, now: number, lives: Lives): Input {
-  const slotToken = book.leaseOf(session)?.key ?? "slot_h.none";
+  const { key: slotToken = "slot_h.none", fence = 0 } = book.leaseOf(session) ?? {};
   const isReturning = lives.has(session);
   const arrivedAt = lives.get(session) ?? now;
   if (kind === "arrive") lives.set(session, arrivedAt);
@@ -91,15 +91,15 @@ function inputOf({ kind, session, bucket }: Ask, book: Book, now: number, lives:
     case "away":
       return { kind: "client", session, awayAt: now };
     case "end":
-      return { ...ending, end: "timeout", isUndelivered: true };
+      return { ...ending, end: "timeout" };
     case "cancel":
-      return { ...ending, end: "canceled", isUndelivered: false };
+      return { ...ending, end: "canceled" };
     case "release":
       return { kind, slotToken, hitAt: now, status: 200 };
     case "renew":
       return { kind, slotToken };
     case "return":
-      return { kind, awayAt: now, ...joining };
+      return { kind, fence, awayAt: now, ...joining };
     case "report":
       return { kind, status: 503 };
     case "dead":
@@ -126,6 +126,7 @@ function contextOf({ instance, polled }: Step, now: number, at: number): DecideC
     isPolledHere: (session) => polled.includes(session),
     awayHere: (session) => (polled.includes(session) || now % 2 < 1 ? undefined : now - collectMs),
     isTokenSent: () => false,
+    isUndelivered: () => true,
     seenAt: () => undefined,
   };
 }

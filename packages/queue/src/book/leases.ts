@@ -25,12 +25,12 @@ import { charge, retire } from "./use.ts";
  *   its last commits in a failover does not issue their fences again.
  */
 
-/** A waiter becomes the holder of a slot. */
+/** A waiter becomes the holder of a slot. Returns the fence of its lease. */
 export function grantLease(
   book: Book,
   waiter: WaiterRecord,
   { token, instance, isProbe }: { readonly token: string; readonly instance: string; readonly isProbe: boolean },
-): void {
+): number {
   charge(book, waiter.bucket, waiter.weight);
   const { now } = book;
   const { leaseMs, maxHoldMs } = book.policy;
@@ -53,6 +53,7 @@ export function grantLease(
   // be forgotten.
   book.del("offer", waiter.key);
   book.del("waiter", waiter.key);
+  return fence;
 }
 
 /** Sets a slot aside for a waiter. */
@@ -114,10 +115,13 @@ export function renewLease(book: Book, lease: LeaseRecord): number {
   return endsAt;
 }
 
-/** Makes this instance the owner of the lease, because it is about to send the lease to the client again. */
-export function ownLease(book: Book, lease: LeaseRecord, instance: string, keepUntil: number): void {
-  const until = Math.max(lease.keepUntil, keepUntil);
-  if (lease.instance !== instance || until !== lease.keepUntil) book.put({ ...lease, instance, keepUntil: until });
+/**
+ * Makes this instance the owner of the lease, because it is about to send the lease to the client again. A repeated first
+ * call has a later deadline, and its client a token with it: the end of the session is kept until then.
+ */
+export function ownLease(book: Book, lease: LeaseRecord, instance: string, deadlineAt: number): void {
+  const keepUntil = Math.max(lease.keepUntil, deadlineAt);
+  if (lease.instance !== instance || keepUntil !== lease.keepUntil) book.put({ ...lease, instance, keepUntil });
 }
 
 /** Deletes cooldowns that are over. */

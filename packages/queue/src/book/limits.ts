@@ -34,7 +34,7 @@ export function useLimits(book: Book, { policy, loadedAt, hostname }: GivenLimit
 
 export function useLive(book: Book, live: LiveLimits | undefined): void {
   const { limits } = book;
-  if (limits === undefined) return;
+  if (limits === undefined || JSON.stringify(limits.live) === JSON.stringify(live)) return;
   const { live: _, ...rest } = limits;
   putLimits(book, live === undefined ? rest : { ...rest, live });
 }

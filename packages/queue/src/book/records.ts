@@ -22,8 +22,8 @@ export interface LeaseRecord {
   readonly session: string;
   readonly bucket: string;
   /**
-   * The instance that sent the slot to the client, or is about to. Only this instance may take back a slot that the
-   * client never fetched.
+   * The instance that sent the slot to the client, or is about to. It may take the slot back if its commit made the
+   * lease and no call took it.
    */
   readonly instance: string;
   readonly grantedAt: number;
@@ -77,17 +77,18 @@ export interface SessionRecord {
   readonly keepUntil: number;
   /** When it ended, or when a repeated first call found the end. Absent in records of older versions. */
   readonly endedAt?: number | undefined;
-  /** The instance whose commit ended the session and that counted it. Absent: it was counted before, with its grant. */
+  /** The instance whose commit ended the session. Absent: the session had a slot. */
   readonly instance?: string;
-  /** A repeated first call moved the deadline to a later time: `keepUntil` is the deadline of that call. */
-  readonly isExtended?: boolean;
   /** With `throttled`: the status that opened the breaker, and when the session may try again. */
   readonly code?: number;
   readonly retryAt?: number;
 }
 
-/** `released`: the session got a slot, and the slot has ended. */
-export type SessionEnd = "timeout" | "canceled" | "throttled" | "released";
+/**
+ * `released`: the session got a slot, and the slot has ended. `dropped` is no end: the instance of the session died, and
+ * the session may join again. The record only shows that the session has begun.
+ */
+export type SessionEnd = "timeout" | "canceled" | "throttled" | "released" | "dropped";
 
 /** A bucket's use of the host, its deny window, and its numbers for the weighted scheduler. */
 export interface AccountRecord {

@@ -53,6 +53,20 @@ export function rememberEnd(book: Book, record: Omit<SessionRecord, "kind" | "en
   if (endNeededUntil(record.keepUntil) > book.now) book.put({ kind: "session", ...record, endedAt: book.now });
 }
 
+/**
+ * A repeated first call found the end of its session. Its client may have a token with its later deadline. The end of an
+ * earlier session with this id stays as it is.
+ */
+export function extendEnd(book: Book, session: string, until: number): void {
+  const record = book.get("session", session);
+  if (record !== undefined && record.keepUntil > book.now) {
+    if (record.keepUntil < until) book.put({ ...record, keepUntil: until, endedAt: book.now });
+    return;
+  }
+  const lease = book.leaseOf(session);
+  if (lease !== undefined && lease.keepUntil < until) book.put({ ...lease, keepUntil: until });
+}
+
 /** END1, END2. */
 export function forgetEnds(book: Book, most: number): void {
   for (let count = 0; count < FORGOTTEN_AT_ONCE; count++) {
@@ -60,7 +74,8 @@ export function forgetEnds(book: Book, most: number): void {
     if (oldest === undefined) return;
     const isTooMany = book.size("session") > most && oldest.endedAt !== book.now;
     if (endKeptUntil(oldest) > book.now && !isTooMany) return;
-    if (endNeededUntil(oldest.keepUntil) > book.now) raise(book, (oldest.endedAt ?? book.now) + AHEAD_MS);
+    if (oldest.end !== "dropped" && endNeededUntil(oldest.keepUntil) > book.now)
+      raise(book, (oldest.endedAt ?? book.now) + AHEAD_MS);
     book.del("session", oldest.key);
   }
 }

@@ -6,11 +6,13 @@ export type Standing =
   | { readonly kind: "held"; readonly lease: LeaseRecord }
   | { readonly kind: "waiting"; readonly waiter: WaiterRecord; readonly offer: OfferRecord | undefined }
   | { readonly kind: "ended"; readonly record: EndOfSession }
-  | { readonly kind: "unknown" };
+  /** `isBegun`: the session waited before, and the book dropped it when its instance died. */
+  | { readonly kind: "unknown"; readonly isBegun: boolean };
 
-type EndOfSession = Omit<SessionRecord, "kind" | "key">;
+export type EndOfSession = Omit<SessionRecord, "kind" | "key">;
 
-const UNKNOWN: Standing = { kind: "unknown" };
+const UNKNOWN: Standing = { kind: "unknown", isBegun: false };
+const DROPPED: Standing = { kind: "unknown", isBegun: true };
 
 export function standingOf(book: Book, session: string, now: number): Standing {
   const lease = book.leaseOf(session);
@@ -18,7 +20,8 @@ export function standingOf(book: Book, session: string, now: number): Standing {
   const waiter = book.get("waiter", session);
   if (waiter !== undefined) return { kind: "waiting", waiter, offer: book.get("offer", session) };
   const record = book.get("session", session);
-  if (record !== undefined && record.keepUntil > now) return { kind: "ended", record };
+  if (record !== undefined && record.keepUntil > now)
+    return record.end === "dropped" ? DROPPED : { kind: "ended", record };
   return lease === undefined ? UNKNOWN : released(lease);
 }
 

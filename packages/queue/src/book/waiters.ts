@@ -81,7 +81,7 @@ export function placeClient(book: Book, waiter: WaiterRecord, instance: string, 
   book.put({ ...waiter, instance, awayAt });
 }
 
-/** Without a recorded end (`ends.ts`) the session continues: its client has its token, and the next poll joins it again. */
+/** Without a recorded end (`ends.ts`) the session may join again: its client has its token. */
 export function dropWaiter(book: Book, { key, bucket }: WaiterRecord): void {
   const offer = book.get("offer", key);
   if (offer !== undefined) dropOffer(book, offer);

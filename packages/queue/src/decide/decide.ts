@@ -27,7 +27,7 @@ export interface Decision {
 /** How many instances are notified of a commit that does not change their waiters. Each notification has a cost. */
 const MOST_NOTIFIED = 16;
 /** Inputs that create a host. */
-const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "limits", "breaker"]);
+const CREATES: ReadonlySet<Input["kind"]> = new Set(["limits", "breaker"]);
 
 /**
  * Makes the decision about a host: applies the inputs to the book, then hands out free slots. The layers of the funnel
@@ -87,9 +87,10 @@ function notifyOthers(deciding: Deciding): void {
   }
 }
 
-/** A report creates a host only if its status counts. */
-function createsHost(input: Input, { limits }: DecideContext): boolean {
-  return input.kind === "report" ? isCounted(input.status, limits.policy.breaker) : CREATES.has(input.kind);
+/** A report creates a host only if its status counts, a session only before its deadline. */
+function createsHost(input: Input, { limits, now }: DecideContext): boolean {
+  if (input.kind === "report") return isCounted(input.status, limits.policy.breaker);
+  return input.kind === "arrive" ? input.deadlineAt > now : CREATES.has(input.kind);
 }
 
 /** A release, a renewal or a cancellation never creates a host. */

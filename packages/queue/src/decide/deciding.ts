@@ -29,6 +29,8 @@ export interface DecideContext {
    * not know it yet.
    */
   readonly awayHere: (session: string) => number | undefined;
+  /** Whether a commit of this instance made the lease with this fence, and no call has taken it yet. */
+  readonly isUndelivered: (session: string, fence: number) => boolean;
   /** Whether the client has the token of the session, and so may use it at another instance. */
   readonly isTokenSent: (session: string) => boolean;
   /** When an instance last sent a beat or a commit; undefined: not known. */
@@ -47,6 +49,7 @@ export interface Deciding {
 
 export const DONE: Outcome = { kind: "done" };
 export const MISSING: Outcome = { kind: "missing" };
+export const FORGOTTEN: Outcome = { kind: "forgotten" };
 
 /** How long an offer lasts for a waiter whose poll is recorded as open at another instance. */
 export const OFFER_MS = 50;

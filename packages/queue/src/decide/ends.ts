@@ -1,7 +1,7 @@
 import type { Book } from "../book/book.ts";
 import { addWait } from "../book/heat.ts";
 import { dropLease, releaseLease } from "../book/leases.ts";
-import type { SessionRecord, WaiterRecord } from "../book/records.ts";
+import type { LeaseRecord, SessionRecord, WaiterRecord } from "../book/records.ts";
 import { endNeededUntil, isEndForgotten, rememberEnd } from "../book/session-ends.ts";
 import { standingOf } from "../book/standing.ts";
 import { dropWaiter } from "../book/waiters.ts";
@@ -9,13 +9,14 @@ import type { EndNote, Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, MISSING, wakeInstance } from "./deciding.ts";
 
 /**
- * How sessions without a slot end, and how these ends are counted.
+ * How sessions begin and end in the book.
  *
- * ENDS1 A session ends in the book once: while it waits, when its slot is taken away, or if the book does not know it
- *   and has no end of it.
- * ENDS2 Only the decision that ends a session adds a note about the end. The instance that committed it reports the
- *   note once, after the commit, and so counts the end, whichever instance has the session. So no end is counted twice.
- *   An end is missed only if that instance stops before it knows of its commit, or if the store loses the commit.
+ * ENDS1 A session begins once: in the decision that finds it unknown. It ends once: while it waits, when its slot is
+ *   taken away, or if the book does not know it and has no end of it.
+ * ENDS2 Only these decisions add a note. The instance whose commit was accepted reports the notes once, whichever
+ *   instance has the session. So nothing is counted twice, and a count is lost only if that instance stops between the
+ *   commit and the count, or if the store loses the commit. A failover that loses the commit may also count a session
+ *   twice.
  */
 
 /** The data that is needed to end a session. */
@@ -27,7 +28,12 @@ export interface Ending {
   readonly keepUntil: number;
 }
 
+type EndInput = Input & { kind: "end" };
 type More = Pick<SessionRecord, "code" | "retryAt">;
+
+export function beginSession({ notes }: Deciding, { session, bucket }: Pick<Ending, "session" | "bucket">): void {
+  notes.push({ kind: "begun", session, bucket });
+}
 
 export function endSession({ book, context, notes }: Deciding, ending: Ending, end: EndNote["end"], more?: More): void {
   const { session, bucket, arrivedAt, keepUntil } = ending;
@@ -40,54 +46,82 @@ export function endSession({ book, context, notes }: Deciding, ending: Ending, e
 /** Ends a session that waits. Its instance is notified, because the client may have a poll open there. */
 export function endWaiter(deciding: Deciding, waiter: WaiterRecord, end: EndNote["end"], more?: More): void {
   const { key: session, bucket, arrivedAt, deadlineAt: keepUntil, instance } = waiter;
+  if (end === "timeout") addWait(deciding.book, deciding.book.now - arrivedAt);
   dropWaiter(deciding.book, waiter);
   endSession(deciding, { session, bucket, arrivedAt, keepUntil }, end, more);
   if (instance !== deciding.context.instance) wakeInstance(deciding, instance);
 }
 
-/**
- * If another instance has the session now, only a cancellation by the client ends it. If the client may have used the
- * slot, a cancellation ends it as a release does, and only within `cancelMs` of its grant. `DONE`: this decision ended
- * the session.
- */
-export function takeEnd(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
-  const { book, context } = deciding;
-  const standing = standingOf(book, input.session, book.now);
-  if (standing.kind === "ended") return MISSING;
-  if (standing.kind === "unknown") return endUnknown(deciding, input);
-  const { instance } = standing.kind === "held" ? standing.lease : standing.waiter;
-  const until = standing.kind === "held" ? standing.lease.keepUntil : standing.waiter.deadlineAt;
-  // The same session id was used again after its deadline. This input belongs to the earlier session.
-  if (input.keepUntil <= book.now && until > input.keepUntil) return MISSING;
-  // The other way round: the slot belongs to the earlier session, and this one never joined it.
-  if (standing.kind === "held" && until < input.keepUntil) return MISSING;
-  if (instance !== context.instance && input.end !== "canceled") return MISSING;
-  if (standing.kind === "waiting") {
-    if (input.end === "timeout") addWait(book, book.now - standing.waiter.arrivedAt);
-    endWaiter(deciding, standing.waiter, input.end);
-  } else {
-    const { lease } = standing;
-    if (input.isUndelivered && instance === context.instance) dropLease(book, lease);
-    else if (input.at - lease.grantedAt > context.cancelMs) return MISSING;
-    else releaseLease(book, lease, lease.grantedAt);
-    endSession(deciding, { ...input, keepUntil: Math.max(input.keepUntil, until) }, input.end);
-    if (instance !== context.instance) wakeInstance(deciding, instance);
+/** Whether this instance made the lease, and no call has taken it. */
+export function isUndelivered({ context }: Deciding, { instance, session, fence }: LeaseRecord): boolean {
+  return instance === context.instance && context.isUndelivered(session, fence);
+}
+
+/** Takes back a slot that no client got. */
+export function takeLease({ book, notes }: Deciding, lease: LeaseRecord): void {
+  const { session, bucket, fence } = lease;
+  dropLease(book, lease);
+  notes.push({ kind: "returned", session, bucket, fence });
+}
+
+/** `DONE`: this decision ended the session. */
+export function takeEnd(deciding: Deciding, input: EndInput): Outcome {
+  const standing = standingOf(deciding.book, input.session, deciding.book.now);
+  switch (standing.kind) {
+    case "ended":
+      return MISSING;
+    case "unknown":
+      return endUnknown(deciding, input, standing.isBegun);
+    case "waiting":
+      return endWaiting(deciding, input, standing.waiter);
+    case "held":
+      return cancelHeld(deciding, input, standing.lease);
   }
+}
+
+/** If another instance has the session now, or a poll came meanwhile, only a cancellation or the deadline ends it. */
+function endWaiting(deciding: Deciding, input: EndInput, waiter: WaiterRecord): Outcome {
+  const { book, context } = deciding;
+  if (isOfEarlier(book, input, waiter.deadlineAt)) return MISSING;
+  if (input.end === "timeout") {
+    const isPolled = context.isPolledHere(input.session) && book.now < waiter.deadlineAt;
+    if (waiter.instance !== context.instance || isPolled) return MISSING;
+  }
+  endWaiter(deciding, waiter, input.end);
   return DONE;
+}
+
+/**
+ * A cancellation within `cancelMs` of the grant ends the slot as a release does: its client may have used it. A slot that
+ * no client got is free at once.
+ */
+function cancelHeld(deciding: Deciding, input: EndInput, lease: LeaseRecord): Outcome {
+  const { book, context } = deciding;
+  if (input.end !== "canceled" || isOfEarlier(book, input, lease.keepUntil)) return MISSING;
+  if (isUndelivered(deciding, lease)) takeLease(deciding, lease);
+  else if (input.at - lease.grantedAt > context.cancelMs) return MISSING;
+  else releaseLease(book, lease, lease.grantedAt);
+  endSession(deciding, { ...input, keepUntil: lease.keepUntil }, input.end);
+  if (lease.instance !== context.instance) wakeInstance(deciding, lease.instance);
+  return DONE;
+}
+
+/** The same session id was used again after its deadline. This input belongs to the earlier session. */
+function isOfEarlier({ now }: Book, { keepUntil }: EndInput, deadlineAt: number): boolean {
+  return keepUntil <= now && deadlineAt > keepUntil;
 }
 
 /** Ends a session that the book never had, or dropped when its instance was considered dead. */
-function endUnknown(deciding: Deciding, input: Input & { kind: "end" }): Outcome {
+function endUnknown(deciding: Deciding, input: EndInput, isBegun: boolean): Outcome {
   const { book } = deciding;
   const { session, keepUntil } = input;
   // If its end may have been forgotten, the session counts as ended.
-  if (endedUntil(book, session) >= keepUntil || endNeededUntil(keepUntil) <= book.now) return MISSING;
-  if (isEndForgotten(book, input)) return MISSING;
+  const record = book.get("session", session);
+  const isRecorded = record !== undefined && record.end !== "dropped" && record.keepUntil >= keepUntil;
+  if (isRecorded || endNeededUntil(keepUntil) <= book.now) return MISSING;
+  const wasBegun = isBegun || record?.end === "dropped";
+  if (!wasBegun && isEndForgotten(book, input)) return MISSING;
+  if (!wasBegun) beginSession(deciding, input);
   endSession(deciding, input, input.end);
   return DONE;
-}
-
-/** The deadline of the ended session with this id; of several, the last one. */
-function endedUntil(book: Book, session: string): number {
-  return book.get("session", session)?.keepUntil ?? Number.NEGATIVE_INFINITY;
 }

@@ -94,7 +94,6 @@ function headOf(deciding: Deciding, bucket: Bucket): WaiterRecord | undefined {
   const { record } = entry;
   if (placeAway(deciding, record)) return undefined;
   if (record.deadlineAt > book.now) return record;
-  addWait(book, book.now - record.arrivedAt);
   endWaiter(deciding, record, "timeout");
   return undefined;
 }
@@ -132,8 +131,11 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
   const { book } = deciding;
   const { instance, isPolledHere, newSecret, collectMs } = deciding.context;
   if (isPolledHere(waiter.key)) {
-    addWait(book, book.now - waiter.arrivedAt);
-    grantLease(book, waiter, { token: slotTokenOf(book.host, newSecret()), instance, isProbe });
+    const waitedMs = book.now - waiter.arrivedAt;
+    addWait(book, waitedMs);
+    const fence = grantLease(book, waiter, { token: slotTokenOf(book.host, newSecret()), instance, isProbe });
+    const { key: session, bucket } = waiter;
+    deciding.notes.push({ kind: "granted", session, bucket, fence, waitedMs: Math.max(0, waitedMs) });
     return;
   }
   const isHere = waiter.instance === instance;

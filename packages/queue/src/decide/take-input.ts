@@ -1,15 +1,14 @@
-import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
 import { becomeBusy } from "../book/heat.ts";
-import { dropLease, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
+import { endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
 import { joinCapacity, useLive } from "../book/limits.ts";
 import type { LeaseRecord, SessionRecord, WaiterRecord } from "../book/records.ts";
-import { isEndForgotten, noteArrival } from "../book/session-ends.ts";
+import { extendEnd, isEndForgotten, noteArrival, rememberEnd } from "../book/session-ends.ts";
 import { standingOf } from "../book/standing.ts";
 import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
 import type { Input, Outcome } from "../inputs.ts";
-import { type Deciding, DONE, MISSING } from "./deciding.ts";
-import { endSession, takeEnd } from "./ends.ts";
+import { type Deciding, DONE, FORGOTTEN, MISSING } from "./deciding.ts";
+import { beginSession, endSession, endWaiter, isUndelivered, takeEnd, takeLease } from "./ends.ts";
 import { hand, refusal } from "./hand-out.ts";
 
 /** Applies one input to the book. It grants no slots, except to a new session when no other session waits. */
@@ -33,7 +32,7 @@ export function takeInput(deciding: Deciding, input: Input): Outcome {
       report(deciding, input.status, false);
       return DONE;
     case "breaker":
-      deciding.book.draft.breaker = input.isOpen ? openBreaker(0, deciding.book.now) : closeBreaker();
+      setBreaker(deciding, input.isOpen);
       return DONE;
     case "limits":
       useLive(deciding.book, input.limits);
@@ -52,23 +51,23 @@ export function takeInput(deciding: Deciding, input: Input): Outcome {
 function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
   const { book } = deciding;
   const { instance } = deciding.context;
-  if (book.now >= input.deadlineAt) return arriveLate(deciding, input);
   const standing = standingOf(book, input.session, book.now);
-  if (standing.kind === "unknown" && mayHaveEnded(deciding, input)) return { kind: "ended", isFirst: false };
+  const isLate = book.now >= input.deadlineAt;
+  if (standing.kind === "held" && !(isLate && standing.lease.keepUntil > input.deadlineAt))
+    ownLease(book, standing.lease, instance, input.deadlineAt);
+  // After its deadline a session gets no slot. A slot with a later deadline belongs to a later session of the same id.
+  if (isLate) return DONE;
+  if (standing.kind === "unknown") return admit(deciding, input, standing.isBegun);
   noteArrival(book, input.arrivedAt);
-  if (standing.kind === "held") {
-    const { lease } = standing;
-    ownLease(book, lease, instance, input.deadlineAt);
-    const isOwnGrant = lease.instance === instance;
-    return { kind: "held", isFirst: lease.keepUntil === input.deadlineAt, isOwnGrant };
+  if (standing.kind === "ended") extendEnd(book, input.session, input.deadlineAt);
+  if (standing.kind !== "waiting") return DONE;
+  if (standing.waiter.deadlineAt > book.now) {
+    placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
+    return DONE;
   }
-  if (standing.kind === "ended") {
-    rememberUntil(book, input.session, input.deadlineAt);
-    return { kind: "ended", isFirst: isFirst(standing.record, input.deadlineAt) };
-  }
-  if (standing.kind === "unknown") return admit(deciding, input);
-  placeClient(book, extended(standing.waiter, input.deadlineAt), instance, undefined);
-  return { kind: "waiting", isFirst: standing.waiter.arrivedAt === input.arrivedAt };
+  // The same id is used again, and the earlier session was not ended at its deadline.
+  endWaiter(deciding, standing.waiter, "timeout");
+  return admit(deciding, input, false);
 }
 
 /** END3. A session that just begins here cannot have ended: no other instance can know it. */
@@ -77,43 +76,31 @@ function mayHaveEnded({ book, context }: Deciding, input: Input & { kind: "arriv
   return !isNew && isEndForgotten(book, input);
 }
 
-/** After its deadline a session gets no slot. Its client may already have one, or the book may still have its end. */
-function arriveLate({ book, context }: Deciding, { session, deadlineAt }: Input & { kind: "arrive" }): Outcome {
-  const lease = book.leaseOf(session);
-  if (lease !== undefined && lease.keepUntil >= deadlineAt)
-    return { kind: "held", isFirst: lease.keepUntil === deadlineAt, isOwnGrant: lease.instance === context.instance };
-  const record = book.get("session", session);
-  if (record === undefined || record.keepUntil < deadlineAt) return DONE;
-  return { kind: "ended", isFirst: isFirst(record, deadlineAt) };
-}
-
-/** Whether the ended session had this deadline from the start. */
-function isFirst(
-  { keepUntil, isExtended }: Pick<SessionRecord, "keepUntil" | "isExtended">,
-  deadlineAt: number,
-): boolean {
-  return keepUntil === deadlineAt && isExtended !== true;
-}
-
-function admit(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
+/** `isBegun`: the book dropped the session when its instance died, and it joins again. */
+function admit(deciding: Deciding, input: Input & { kind: "arrive" }, isBegun: boolean): Outcome {
   const { book } = deciding;
-  const { isSemaphore } = deciding.context;
+  if (!isBegun && mayHaveEnded(deciding, input)) return FORGOTTEN;
+  noteArrival(book, input.arrivedAt);
   const throttled = throttledFor(deciding, input.openMs);
-  if (throttled !== undefined) {
-    if (deciding.context.isTokenSent(input.session)) rememberThrottled(deciding, input, throttled);
-    return throttled;
-  }
-  if (isSemaphore && !joinCapacity(book, input.limit) && input.isReturning !== true) {
-    return { kind: "mismatch", capacity: book.head.slots };
-  }
-  if (isAlone(deciding, input)) hand(deciding, waiterOf(input, deciding.context.instance), false);
+  const isRefused = throttled === undefined && !joinsCapacity(deciding, input);
+  if (isRefused) return { kind: "mismatch", capacity: book.head.slots };
+  if (isBegun) book.del("session", input.session);
+  else beginSession(deciding, input);
+  if (throttled !== undefined) endThrottled(deciding, input, throttled);
+  else if (isAlone(deciding, input)) hand(deciding, waiterOf(input, deciding.context.instance), false);
   else join(deciding, input);
   return DONE;
 }
 
+/** Whether a named semaphore has the capacity that the session asks for. */
+function joinsCapacity({ book, context }: Deciding, { limit, isReturning }: Input & { kind: "arrive" }): boolean {
+  return !context.isSemaphore || joinCapacity(book, limit) || isReturning === true;
+}
+
 /**
  * No other session waits or arrives, and no limit applies. This is the most common case, and it skips the pool. The
- * weighted scheduler counts every wait and turn, so it does not apply there.
+ * weighted scheduler counts every wait and turn, so it does not apply there. The reference book of the tests has no such
+ * shortcut, and must decide the same.
  */
 function isAlone({ book, context, inputs }: Deciding, { session, bucket }: Input & { kind: "arrive" }): boolean {
   if (context.scheduler.isEnabled) return false;
@@ -133,45 +120,42 @@ function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }):
   addWaiter(book, { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt }, isReturning);
 }
 
-type Throttled = Outcome & { kind: "throttled" };
+type Throttle = Pick<SessionRecord, "code" | "retryAt">;
 
-/** The client may use its token at another instance, which must find that the session has ended. */
-function rememberThrottled(
-  deciding: Deciding,
-  input: Input & { kind: "arrive" | "return" },
-  throttled: Throttled,
-): void {
-  const { code, retryAt } = throttled;
-  endSession(deciding, { ...input, keepUntil: input.deadlineAt }, "throttled", { code, retryAt });
+/** Records the end, because the client may use its token at any instance, which must find that the session has ended. */
+function endThrottled(deciding: Deciding, input: Input & { kind: "arrive" | "return" }, throttle: Throttle): void {
+  endSession(deciding, { ...input, keepUntil: input.deadlineAt }, "throttled", throttle);
 }
 
 /** Layer 1, for a session that is not in the book. */
-function throttledFor(deciding: Deciding, openMs: number): Throttled | undefined {
+function throttledFor(deciding: Deciding, openMs: number): Throttle | undefined {
   const { head, now } = deciding.book;
   const throttle = throttleFor(viewBreaker(head.breaker, now), openMs);
-  return throttle && { kind: "throttled", code: throttle.code, retryAt: now + throttle.retryInMs };
+  return throttle && { code: throttle.code, retryAt: now + throttle.retryInMs };
 }
 
-/** Only if this instance still has the session; another one may have taken it over. */
-function moveClient(deciding: Deciding, { session, awayAt }: Input & { kind: "client" }): Outcome {
-  const waiter = deciding.book.get("waiter", session);
-  if (waiter?.instance === deciding.context.instance)
-    placeClient(deciding.book, waiter, deciding.context.instance, awayAt);
+/** Only if this instance still has the session; another one may have taken it over. A poll may have come meanwhile. */
+function moveClient({ book, context }: Deciding, { session, awayAt }: Input & { kind: "client" }): Outcome {
+  const waiter = book.get("waiter", session);
+  if (waiter?.instance === context.instance)
+    placeClient(book, waiter, context.instance, context.isPolledHere(session) ? undefined : awayAt);
   return DONE;
 }
 
 function takeBack(deciding: Deciding, input: Input & { kind: "return" }): Outcome {
-  const { book } = deciding;
-  const { session } = input;
-  const standing = standingOf(book, session, book.now);
-  if (standing.kind !== "held" || standing.lease.instance !== deciding.context.instance) return MISSING;
-  dropLease(book, standing.lease);
-  deciding.notes.push({ kind: "uncollected", session, bucket: standing.lease.bucket });
-  if (book.now >= input.deadlineAt) return DONE;
+  const { book, context } = deciding;
+  const standing = standingOf(book, input.session, book.now);
+  if (standing.kind !== "held") return MISSING;
+  const { lease } = standing;
+  // A call that came meanwhile takes the slot.
+  const isTaken = !isUndelivered(deciding, lease) || context.isPolledHere(input.session);
+  if (lease.fence !== input.fence || isTaken) return MISSING;
+  takeLease(deciding, lease);
   const throttled = throttledFor(deciding, input.openMs);
-  if (throttled === undefined) join(deciding, input);
-  else rememberThrottled(deciding, input, throttled);
-  return throttled ?? DONE;
+  if (book.now >= input.deadlineAt) endSession(deciding, { ...input, keepUntil: input.deadlineAt }, "timeout");
+  else if (throttled !== undefined) endThrottled(deciding, input, throttled);
+  else join(deciding, input);
+  return DONE;
 }
 
 function release(deciding: Deciding, { slotToken, hitAt, status }: Input & { kind: "release" }): Outcome {
@@ -203,6 +187,12 @@ function held(deciding: Deciding, slotToken: string): LeaseRecord | undefined {
   return lease?.isReleased === true ? undefined : lease;
 }
 
+/** An operator opens or closes the breaker. */
+function setBreaker({ book }: Deciding, isOpen: boolean): void {
+  const next = isOpen ? openBreaker(0, book.now) : closeBreaker();
+  if (JSON.stringify(next) !== JSON.stringify(book.head.breaker)) book.draft.breaker = next;
+}
+
 function report(deciding: Deciding, status: number, isProbe: boolean): void {
   const { book } = deciding;
   const { breaker } = book.head;
@@ -210,26 +200,16 @@ function report(deciding: Deciding, status: number, isProbe: boolean): void {
   if (next !== breaker) book.draft.breaker = next;
 }
 
+/** The mark `dropped` is left, so that a session that joins again does not begin a second time. */
 function bury(deciding: Deciding, instance: string): Outcome {
   const { book } = deciding;
   const waiters = [...book.all("waiter")].filter((waiter) => waiter.instance === instance);
-  for (const waiter of waiters) dropWaiter(book, waiter);
+  for (const waiter of waiters) {
+    dropWaiter(book, waiter);
+    rememberEnd(book, { key: waiter.key, end: "dropped", keepUntil: waiter.deadlineAt });
+  }
   book.del("absence", instance);
   return DONE;
-}
-
-/**
- * A first call that is repeated with the same `requestId` is the same session with a later deadline. Its end is kept
- * until then. The end of an earlier session with this id stays as it is.
- */
-function rememberUntil(book: Book, session: string, until: number): void {
-  const record = book.get("session", session);
-  if (record !== undefined && record.keepUntil > book.now) {
-    if (record.keepUntil < until) book.put({ ...record, keepUntil: until, endedAt: book.now, isExtended: true });
-    return;
-  }
-  const lease = book.leaseOf(session);
-  if (lease !== undefined && lease.keepUntil < until) book.put({ ...lease, keepUntil: until });
 }
 
 function waiterOf(input: Input & { kind: "arrive" }, instance: string): WaiterRecord {
@@ -237,6 +217,7 @@ function waiterOf(input: Input & { kind: "arrive" }, instance: string): WaiterRe
   return { kind: "waiter", key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, isInside: true };
 }
 
+/** A repeated first call continues the session with its first arrival and a later deadline. */
 function extended(waiter: WaiterRecord, deadlineAt: number): WaiterRecord {
   return waiter.deadlineAt < deadlineAt ? { ...waiter, deadlineAt } : waiter;
 }

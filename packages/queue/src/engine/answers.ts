@@ -1,30 +1,34 @@
 import type { BlockedBy, PollAnswer } from "@slotkeeper/protocol";
 import { phaseFor } from "../book/breaker.ts";
+import type { EndOfSession, Standing } from "../book/standing.ts";
+import type { Entry } from "./entry.ts";
 import type { Host } from "./host.ts";
-import type { Session } from "./session.ts";
 
-/** The answer to a session's client, from the session's state and the host's book. */
-export function answerOf(session: Session, now: number): PollAnswer {
-  const { state, claims } = session;
-  switch (state.kind) {
-    case "pending":
-    // Another instance has the session. The client polls again and then gets the current state from the book.
-    case "moved":
-      return pendingAnswer(session, now);
-    case "granted": {
-      const leaseMs = state.leaseUntil - now;
-      if (leaseMs <= 0) return { result: "timeout", reason: "released" };
-      const { slotToken, fence } = state;
-      const { slots: limit } = session.host.book.head;
-      return { result: "granted", session: claims, slotToken, limit, fence, leaseMs };
+/** The answer to the client of a session, from its standing in the committed book. */
+export function answerOf(standing: Standing, entry: Entry, now: number): PollAnswer {
+  switch (standing.kind) {
+    case "held": {
+      const { key: slotToken, fence, endsAt } = standing.lease;
+      const { slots: limit } = entry.host.book.head;
+      return { result: "granted", session: entry.claims, slotToken, limit, fence, leaseMs: endsAt - now };
     }
-    case "throttled":
-      return throttledAnswer(state.code, Math.max(0, state.retryAt - now));
-    case "timeout":
-      return { result: "timeout", reason: state.reason };
-    case "canceled":
-      return { result: "timeout", reason: "canceled" };
+    case "ended":
+      return endAnswer(standing.record, now);
+    case "waiting":
+    case "unknown":
+      return now < entry.claims.deadlineAt ? pendingAnswer(entry, now) : DEADLINE;
   }
+}
+
+export const DEADLINE: PollAnswer = { result: "timeout", reason: "deadline" };
+/** The session has ended, and the book no longer has its end (END3). */
+export const FORGOTTEN: PollAnswer = { result: "timeout", reason: "forgotten" };
+
+/** Repeats the recorded end. A session that timed out before its deadline was idle. */
+export function endAnswer({ end, keepUntil, endedAt, code, retryAt }: EndOfSession, now: number): PollAnswer {
+  if (end === "throttled") return throttledAnswer(code ?? 0, Math.max(0, (retryAt ?? 0) - now));
+  if (end !== "timeout") return { result: "timeout", reason: end };
+  return endedAt !== undefined && endedAt < keepUntil ? { result: "timeout", reason: "idle" } : DEADLINE;
 }
 
 export function throttledAnswer(code: number, retryAfterMs: number): PollAnswer {
@@ -32,19 +36,18 @@ export function throttledAnswer(code: number, retryAfterMs: number): PollAnswer 
   return { result: "throttled", throttleCode: code, retryAfterMs, reason };
 }
 
-function pendingAnswer(session: Session, now: number): PollAnswer {
-  const { host } = session;
-  const { id } = session.claims;
-  const isKnown = host.book.limits !== undefined;
-  if (host.book.get("waiter", id) !== undefined) session.wasPendingAt(host.cache.committedAt);
-  const position = isKnown ? host.positionOf(id, now) : 1;
+/** `isStoreLate`: the store has not answered for so long that the client gets the answer of an outage. */
+export function pendingAnswer(entry: Entry, now: number, isStoreLate = false): PollAnswer {
+  const { host, id } = entry;
+  if (!host.cache.isOpen && host.book.get("waiter", id) !== undefined) entry.wasPendingAt(host.cache.committedAt);
+  const { position, waiters } = host.placeOf(id, now);
   return {
     result: "pending",
-    session: session.claims,
+    session: entry.claims,
     position,
-    waiters: Math.max(1, host.book.size("waiter")),
+    waiters,
     estimatedWaitMs: estimatedWait(host, position),
-    blockedBy: blockedBy(session, now),
+    blockedBy: isStoreLate ? "store" : blockedBy(host, id, now),
   };
 }
 
@@ -54,14 +57,14 @@ export function estimatedWait({ grantIntervalMs }: Host, position: number): numb
 }
 
 /** What a pending session waits for. */
-export function blockedBy({ host, claims, openMs }: Session, now: number): BlockedBy | undefined {
+export function blockedBy(host: Host, session: string, now: number): BlockedBy | undefined {
   if (host.isStoreDown) return "store";
   const { book } = host;
-  const waiter = book.get("waiter", claims.id);
-  if (waiter === undefined || book.get("offer", claims.id) !== undefined) return undefined;
+  const waiter = book.get("waiter", session);
+  if (waiter === undefined || book.get("offer", session) !== undefined) return undefined;
   const bucket = book.index.bucket(waiter.bucket);
   if (bucket?.deniedUntil !== undefined && bucket.deniedUntil > now) return bucket.account?.denyReason;
   if (!waiter.isInside) return "waiter-pool";
-  if (phaseFor(host.breaker(now), openMs) === "half-open") return "breaker";
+  if (phaseFor(host.breaker(now), waiter.openMs) === "half-open") return "breaker";
   return "host-limit";
 }

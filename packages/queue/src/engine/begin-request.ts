@@ -1,5 +1,5 @@
 import { LIMITS, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
-import type { CallSignal } from "./poll.ts";
+import type { CallSignal } from "./call.ts";
 
 /** The first call of a session, for `FairQueue.begin`. A wrong field is a `TypeError`. */
 export interface BeginRequest {

@@ -6,14 +6,14 @@ import type { HostCache, Touched } from "./host-cache.ts";
 export interface CycleHost {
   readonly key: string;
   readonly cache: HostCache;
-  /** Sessions of this instance wait at the host. */
+  /** This instance has sessions at the host. */
   readonly hasPending: boolean;
-  /** This instance keeps sessions of the host, including ended ones, so the host must not be dropped. */
-  readonly isRemembered: boolean;
   decideContext(): DecideContext;
   /** Records have changed. Updates the sessions of this instance. */
   settle(touched: Touched): void;
   note(note: Note): void;
+  /** The outcomes of a decision were reported. Answers calls that waited for them. */
+  answered(): void;
   /** The store has forgotten the host, or this instance no longer needs it. */
   drop(): void;
   /** The store answered or failed. If it failed, callers get answers from what is known. */

@@ -31,7 +31,7 @@ type Refused = Committed & { readonly isKept: false };
  * The loop of one host at one instance: collect inputs → decide on the cached book → commit → answer.
  *
  * CYCLE1 One decision runs at a time. Inputs that arrive meanwhile are decided together.
- * CYCLE2 No input is answered before its commit.
+ * CYCLE2 No input is answered before its commit, and no note of a decision is reported before.
  * CYCLE3 After a conflict the cycle applies what others committed and decides again with the same inputs.
  * CYCLE4 While the outcome of a commit is unknown, the cycle decides nothing else.
  * CYCLE5 A decision that changes nothing has no commit that proves the book current. So the cycle compares the book
@@ -130,7 +130,7 @@ export class Cycle implements Due {
   onDue(): void {
     if (this.#isRunning) return;
     if (this.#isAwaited) this.wake();
-    else if (this.#host.isRemembered) {
+    else if (this.#host.hasPending) {
       this.#usedAt = this.#engine.time.now();
       this.schedule();
     } else if (this.#engine.time.now() < this.#idleAt) this.#engine.agenda.schedule(this, this.#idleAt);
@@ -247,10 +247,10 @@ export class Cycle implements Due {
   #answer(batch: readonly Queued[], { outcomes, notes }: Decision, touched: Touched): void {
     this.#undecided = 0;
     this.#engine.unsent.count -= batch.length;
+    for (const note of notes) this.#host.note(note);
     this.#host.settle(touched);
     batch.forEach(({ done }, at) => done?.(outcomes[at] as Outcome));
-    // Notes last: a session may arrive and end in the same decision, and its start must be reported first.
-    for (const note of notes) this.#host.note(note);
+    this.#host.answered();
   }
 
   #store(): StoreWait {

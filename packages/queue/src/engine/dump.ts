@@ -2,23 +2,17 @@ import type { BlockedBy } from "@slotkeeper/protocol";
 import { isHot } from "../book/heat.ts";
 import { blockedBy, estimatedWait } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
+import type { Entry } from "./entry.ts";
 import type { QueueCounts } from "./events.ts";
 import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
-import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** A summary of this instance. */
 export interface QueueOverview {
   readonly at: number;
-  readonly sessions: {
-    total: number;
-    pending: number;
-    granted: number;
-    throttled: number;
-    timeout: number;
-    canceled: number;
-  };
+  /** Sessions that wait at this instance. */
+  readonly pending: number;
   readonly counts: QueueCounts;
   /** Inputs that the store does not have yet. */
   readonly unsent: number;
@@ -28,8 +22,22 @@ export interface QueueOverview {
   readonly clockSkewMs: number;
 }
 
+/**
+ * The sessions of this instance by state: those that wait here, and the slots and ends in the cached books that this
+ * instance answered or committed.
+ */
+export interface SessionTotals {
+  readonly total: number;
+  readonly pending: number;
+  readonly granted: number;
+  readonly throttled: number;
+  readonly timeout: number;
+  readonly canceled: number;
+}
+
 /** The state of this instance, for operators and for the checks of the simulator. It contains no tokens. */
 export interface QueueDump extends QueueOverview {
+  readonly sessions: SessionTotals;
   readonly hosts: readonly HostDump[];
 }
 
@@ -91,45 +99,46 @@ interface Parts {
   readonly counts: QueueCounts;
 }
 
-/** Cost: O(sessions of this instance). */
-export function overviewOf({
-  context: engine,
-  sessions,
-  counts,
-}: Pick<Parts, "context" | "sessions" | "counts">): QueueOverview {
-  const byState = { total: 0, pending: 0, granted: 0, throttled: 0, timeout: 0, canceled: 0 };
-  let oldest = Number.POSITIVE_INFINITY;
-  for (const { state, claims } of sessions.register.values()) {
-    byState.total++;
-    // A session that has moved is not in the register.
-    if (state.kind !== "moved") byState[state.kind]++;
-    if (state.kind === "pending" && claims.arrivedAt < oldest) oldest = claims.arrivedAt;
-  }
+/** Cost: O(sessions that wait at this instance). */
+export function overviewOf({ context, sessions, counts }: Omit<Parts, "hosts">): QueueOverview {
   return {
-    at: engine.time.now(),
-    sessions: byState,
+    at: context.time.now(),
+    pending: sessions.entries.size,
     counts: { ...counts },
-    unsent: engine.unsent.count,
-    oldestArrivedAt: byState.pending === 0 ? undefined : oldest,
-    clockSkewMs: engine.time.skewMs,
+    unsent: context.unsent.count,
+    oldestArrivedAt: oldestArrivedAt(sessions.entries.values()),
+    clockSkewMs: context.time.skewMs,
   };
+}
+
+/** Cost: O(hosts, slots and ends that are cached). */
+export function sessionTotals({ context: { instance }, hosts, sessions }: Omit<Parts, "counts">): SessionTotals {
+  const by = { granted: 0, throttled: 0, timeout: 0, canceled: 0 };
+  for (const { book } of hosts.values()) {
+    for (const lease of book.all("lease")) if (lease.instance === instance && !lease.isReleased) by.granted++;
+    for (const { end, instance: ender } of book.all("session"))
+      if (ender === instance && end in by) by[end as keyof typeof by]++;
+  }
+  const pending = sessions.entries.size;
+  return { total: pending + by.granted + by.throttled + by.timeout + by.canceled, pending, ...by };
 }
 
 export function dumpOf(parts: Parts): QueueDump {
   const { context, hosts } = parts;
-  return { ...overviewOf(parts), hosts: Array.from(hosts.values(), (host) => dumpHost(host, context)) };
+  const dumps = Array.from(hosts.values(), (host) => dumpHost(host, context));
+  return { ...overviewOf(parts), sessions: sessionTotals(parts), hosts: dumps };
 }
 
 /** Calculates the position of every waiter, in arrival order. Cost: O(n log n) in the waiters of the host. */
 export function inspect(host: Host, engine: EngineContext): HostInspection {
   const now = engine.time.now();
-  const sessions = [...host.waiting].sort((a, b) => a.claims.arrivedAt - b.claims.arrivedAt);
+  const entries = [...host.entries].sort((a, b) => a.claims.arrivedAt - b.claims.arrivedAt);
   return {
     ...dumpHost(host, engine),
-    waiting: sessions.map((session) => {
-      const position = host.book.limits === undefined ? 1 : host.positionOf(session.claims.id, now);
+    waiting: entries.map((entry) => {
+      const { position } = host.placeOf(entry.id, now);
       const estimatedWaitMs = estimatedWait(host, position);
-      return { ...dumpWaiting(session), position, blockedBy: blockedBy(session, now), estimatedWaitMs };
+      return { ...dumpWaiting(entry), position, blockedBy: blockedBy(host, entry.id, now), estimatedWaitMs };
     }),
   };
 }
@@ -142,7 +151,7 @@ export function glance(host: Host, { time, options }: EngineContext): HostGlance
     pending: host.pending,
     avgWaitMs: book.head.avgWaitMs,
     isHot: book.limits !== undefined && options().scheduler.isEnabled && isHot(book, options()),
-    oldestArrivedAt: oldestArrivedAt(host),
+    oldestArrivedAt: oldestArrivedAt(host.entries),
     isStoreDown: host.isStoreDown,
     breaker: host.breaker(time.now()).phase,
   };
@@ -164,25 +173,25 @@ function dumpHost(host: Host, engine: EngineContext): HostDump {
         virtualTime: account?.virtualTime ?? 0,
       }),
     ),
-    waiting: Array.from(host.waiting, dumpWaiting),
+    waiting: Array.from(host.entries, dumpWaiting),
   };
 }
 
-function dumpWaiting({ host, claims, isAway, isOffered, polls }: Session): WaitingDump {
+function dumpWaiting({ host, claims, calls }: Entry): WaitingDump {
   const waiter = host.book.get("waiter", claims.id);
   const place = waiter === undefined ? "joining" : waiter.isInside ? "inside" : "outside";
   return {
     session: claims.id,
     bucket: claims.bucket,
-    place: isOffered ? "offered" : place,
-    isAwake: !isAway,
+    place: host.book.get("offer", claims.id) === undefined ? place : "offered",
+    isAwake: waiter?.awayAt === undefined,
     arrivedAt: claims.arrivedAt,
-    polls: polls.length,
+    polls: calls.length,
   };
 }
 
-function oldestArrivedAt({ waiting }: Host): number | undefined {
+function oldestArrivedAt(entries: Iterable<Entry>): number | undefined {
   let oldest: number | undefined;
-  for (const { claims } of waiting) if (oldest === undefined || claims.arrivedAt < oldest) oldest = claims.arrivedAt;
+  for (const { claims } of entries) if (oldest === undefined || claims.arrivedAt < oldest) oldest = claims.arrivedAt;
   return oldest;
 }

@@ -80,16 +80,15 @@ export class Engine {
     this.hosts = new Hosts(this.context, this.sessions);
     this.heartbeat = new Heartbeat(this.context, this.hosts, init.about ?? (() => ({})));
     this.calls = new Calls(this.context, this, init.newSessionId, () => this.heartbeat.quicken());
-    this.releases = new Releases(this.context, this.sessions, this.hosts);
+    this.releases = new Releases(this.context, this.hosts);
     this.#stopWatching = store.watch(instance, (notice) => this.hosts.find(notice.host)?.receive(notice));
   }
 
   /** Answers every held poll and stops. */
   close(): void {
     this.#stopWatching();
-    this.calls.close();
     this.heartbeat.close();
-    this.sessions.answerAll();
+    this.sessions.close();
     this.context.agenda.close();
   }
 

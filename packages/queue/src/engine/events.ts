@@ -8,7 +8,6 @@ export type QueueEvent =
       readonly host: string;
       readonly bucket: string;
       readonly session: string;
-      readonly isAdopted: boolean;
     }
   | {
       readonly type: "granted";
@@ -19,14 +18,20 @@ export type QueueEvent =
       readonly waitedMs: number;
     }
   | {
-      /** A slot was offered to the session, and its client did not fetch it in time. */
+      /** No call took the slot, and it was taken back: it was granted, but not delivered. */
+      readonly type: "returned";
+      readonly host: string;
+      readonly bucket: string;
+      readonly session: string;
+      readonly slot: number;
+    }
+  | {
+      /** A slot was offered to the session, and its client did not fetch it in time: it was never granted. */
       readonly type: "uncollected";
       readonly host: string;
       readonly bucket: string;
       readonly session: string;
     }
-  /** The session is over at this instance. Another instance has it, or granted or ended it, and counts it. */
-  | { readonly type: "moved"; readonly host: string; readonly bucket: string; readonly session: string }
   | {
       readonly type: "throttled";
       readonly host: string;
@@ -78,13 +83,15 @@ export type QueueEvent =
     };
 
 /**
- * Counters with the names of the control plane's snapshot. Each session is counted once in `session_created`, by the
- * instance of its first call, and once at its end: in `granted` by the instance that granted the slot, otherwise by the
- * instance whose commit ended it. A slot that its client gives back with `cancel` is also counted in `canceled`.
+ * Counters with the names of the control plane's snapshot. The instance whose commit was accepted counts the notes of its
+ * decision, once. A session counts once as begun, and at most once as timeout, throttled or canceled. `granted` counts
+ * leases; those that no client got are also in `returned`. If an instance dies between a commit and its count, that count
+ * is lost.
  */
 export interface QueueCounts {
   session_created: number;
   granted: number;
+  returned: number;
   throttled: number;
   timeout: number;
   released: number;
@@ -93,17 +100,37 @@ export interface QueueCounts {
 }
 
 export function newCounts(): QueueCounts {
-  return { session_created: 0, granted: 0, throttled: 0, timeout: 0, released: 0, overloaded: 0, canceled: 0 };
+  return {
+    session_created: 0,
+    granted: 0,
+    returned: 0,
+    throttled: 0,
+    timeout: 0,
+    released: 0,
+    overloaded: 0,
+    canceled: 0,
+  };
 }
 
 /** Turns a note of a decision into an event. */
 export function eventOf(host: string, note: Note): QueueEvent {
   const { bucket } = note;
-  if (note.kind === "reclaimed") return { type: "reclaimed", host, bucket, fence: note.fence };
-  if (note.kind === "denied")
-    return { type: "probe-decision", host, bucket, isAllowed: false, reason: "ip_deny_window" };
-  if (note.kind === "uncollected") return { type: "uncollected", host, bucket, session: note.session };
-  return endEvent(host, note);
+  switch (note.kind) {
+    case "begun":
+      return { type: "session-created", host, bucket, session: note.session };
+    case "granted":
+      return { type: "granted", host, bucket, session: note.session, slot: note.fence, waitedMs: note.waitedMs };
+    case "returned":
+      return { type: "returned", host, bucket, session: note.session, slot: note.fence };
+    case "uncollected":
+      return { type: "uncollected", host, bucket, session: note.session };
+    case "reclaimed":
+      return { type: "reclaimed", host, bucket, fence: note.fence };
+    case "denied":
+      return { type: "probe-decision", host, bucket, isAllowed: false, reason: "ip_deny_window" };
+    case "ended":
+      return endEvent(host, note);
+  }
 }
 
 function endEvent(host: string, { session, bucket, end, reason, code, waitedMs }: EndNote): QueueEvent {
@@ -114,6 +141,6 @@ function endEvent(host: string, { session, bucket, end, reason, code, waitedMs }
 
 /** Updates the counters. Events without a counter are only for the log. */
 export function count(counts: QueueCounts, event: QueueEvent): void {
-  if (event.type === "session-created") counts.session_created += event.isAdopted ? 0 : 1;
+  if (event.type === "session-created") counts.session_created++;
   else if (event.type in counts) counts[event.type as keyof QueueCounts]++;
 }

@@ -4,11 +4,11 @@ import { isCounted } from "../book/breaker.ts";
 import { resolveHost } from "../host-policy.ts";
 import type { CleanupReply } from "../store/host-store.ts";
 import type { BeginRequest } from "./begin-request.ts";
+import type { CallSignal } from "./call.ts";
 import * as Dump from "./dump.ts";
 import { Engine, type FairQueueInit } from "./engine.ts";
 import type { QueueCounts } from "./events.ts";
 import { type Operation, operate } from "./operations.ts";
-import type { CallSignal } from "./poll.ts";
 import type { ReleaseInput, RenewReply } from "./releases.ts";
 
 /**
@@ -111,15 +111,15 @@ export class FairQueue {
 
   /** Ends the sessions of this instance that are past their deadline or idle for too long. Returns their number. */
   sweepSessions(): number {
-    const { register } = this.#engine.sessions;
-    const before = register.size;
-    this.#engine.context.agenda.catchUp();
-    return before - register.size;
+    const { sessions, context } = this.#engine;
+    const before = sessions.expired;
+    context.agenda.catchUp();
+    return sessions.expired - before;
   }
 
   /** Carries out an action of an operator. `false`: the host or slot does not exist. */
   operate(operation: Operation): Promise<boolean> {
-    return operate(operation, this.#engine.hosts, this.#engine.sessions);
+    return operate(operation, this.#engine.hosts);
   }
 
   /** Applies new settings while the queue runs. Sessions keep their places, their polls and their deadlines. */
@@ -138,9 +138,14 @@ export class FairQueue {
     return Dump.dumpOf(this.#engine);
   }
 
-  /** The same as `dump`, without the hosts. */
+  /** The part of `dump` that costs little. */
   overview(): Dump.QueueOverview {
     return Dump.overviewOf(this.#engine);
+  }
+
+  /** The sessions of this instance by state. Reads all its cached books. */
+  sessions(): Dump.SessionTotals {
+    return Dump.sessionTotals(this.#engine);
   }
 
   /** The hosts this instance knows, by key. */

@@ -1,7 +1,7 @@
 import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
-import type { LeaseRecord } from "../book/records.ts";
+import type { Changes } from "../book/records.ts";
 import type { DecideContext } from "../decide/deciding.ts";
 import { type ResolvedHost, resolveHost } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
@@ -12,23 +12,23 @@ import type { EngineContext } from "./context.ts";
 import { Cycle } from "./cycle.ts";
 import type { CycleHost } from "./cycle-host.ts";
 import { DrainMeter } from "./drain-meter.ts";
+import type { Entry } from "./entry.ts";
 import { eventOf } from "./events.ts";
 import { HostCache, type Touched } from "./host-cache.ts";
-import { Positions } from "./positions.ts";
-import type { Session } from "./session.ts";
+import { type Place, Positions } from "./positions.ts";
 
 /** How a host notifies the sessions of this instance. */
 export interface HostListener {
-  /** The state of the session in the book may have changed. */
-  settle(session: Session): void;
-  /** Another instance has taken the session over. */
-  moved(session: Session): void;
-  find(id: string): Session | undefined;
-  /** A commit of this instance has granted the slot. */
-  granted(lease: LeaseRecord): void;
+  /** The committed state of the session may have changed. */
+  settle(id: string): void;
+  /** A commit of this instance has granted a slot. */
+  granted(note: Note & { kind: "granted" }): void;
+  /** A commit that calls of the entry waited for is answered. */
+  answerDue(entry: Entry): void;
   /** For decisions. They are functions of the listener, so that a decision creates no closures. */
   readonly isPolledHere: (id: string) => boolean;
   readonly isTokenSent: (id: string) => boolean;
+  readonly isUndelivered: (id: string, fence: number) => boolean;
   /** See `DecideContext`. */
   readonly awayHere: (id: string) => number | undefined;
   /** The store does not answer. */
@@ -39,9 +39,7 @@ export interface HostListener {
 export interface HostOwner {
   readonly engine: EngineContext;
   readonly listener: HostListener;
-  /** A session began or ended there. */
-  onUsed(host: Host): void;
-  /** A session waits there. */
+  /** The first session waits there. */
   onWaiting(host: Host): void;
   /** No session waits there any more. */
   onRest(host: Host): void;
@@ -56,8 +54,10 @@ export class Host implements CycleHost {
   readonly #engine: EngineContext;
   readonly #listener: HostListener;
   readonly #owner: HostOwner;
-  /** Pending sessions of this instance. */
-  readonly #waiting = new SmallMap<Session, Session>();
+  /** The sessions of this instance. */
+  readonly #entries = new SmallMap<Entry, Entry>();
+  /** Those with calls that wait for a commit. */
+  #awaiting: Set<Entry> | undefined;
   readonly #drain = new DrainMeter();
   /** Created when first needed: many hosts never have a waiter, and a new host should cost little. */
   #positions: Positions | undefined;
@@ -66,8 +66,6 @@ export class Host implements CycleHost {
   #resolved:
     | { readonly hostname: string | undefined; readonly options: QueueOptions; readonly limits: ResolvedHost }
     | undefined;
-  /** The number of sessions that this instance keeps for the host, including ended ones. */
-  #remembered = 0;
   #isStoreDown = false;
   #lastFence = 0;
   /** Notices that arrived during a decision. */
@@ -94,25 +92,30 @@ export class Host implements CycleHost {
   }
 
   get pending(): number {
-    return this.#waiting.size;
+    return this.#entries.size;
   }
 
   get hasPending(): boolean {
-    return this.#waiting.size > 0;
+    return this.#entries.size > 0;
   }
 
-  get waiting(): Iterable<Session> {
-    return this.#waiting.keys();
+  get entries(): Iterable<Entry> {
+    return this.#entries.keys();
+  }
+
+  /** Whether the cached state of the breaker is at most one poll interval old. */
+  get isFresh(): boolean {
+    return this.#engine.time.now() - this.cache.verifiedAt < this.#engine.options().pollIntervalMs;
   }
 
   get isStoreDown(): boolean {
     return this.#isStoreDown;
   }
 
-  /** 1 is next. See `Positions`. */
-  positionOf(session: string, now: number): number {
+  /** The place of the session in the committed book. See `Positions`. */
+  placeOf(session: string, now: number): Place {
     this.#positions ??= new Positions();
-    return this.#positions.of(session, this.book, now);
+    return this.#positions.of(session, this.cache.isOpen ? undefined : this.book, now);
   }
 
   /** The average time between two grants by any instance, while a session waits. */
@@ -150,40 +153,29 @@ export class Host implements CycleHost {
     this.cycle.send(input, done);
   }
 
-  /** This instance keeps sessions of the host, including ended ones. */
-  get isRemembered(): boolean {
-    return this.#remembered > 0;
+  add(entry: Entry): void {
+    this.#entries.set(entry, entry);
+    if (this.#entries.size === 1) this.#owner.onWaiting(this);
   }
 
-  remember(session: Session): void {
-    this.#remembered++;
-    this.#addWaiting(session);
-    if (this.#remembered === 1) this.#owner.onUsed(this);
-  }
-
-  /** The session starts or stops waiting. */
-  setWaiting(session: Session, isWaiting: boolean): void {
-    if (isWaiting) this.#addWaiting(session);
-    else if (this.#waiting.delete(session)) this.cycle.schedule();
+  remove(entry: Entry): void {
+    this.#entries.delete(entry);
+    this.cycle.schedule();
     if (this.hasPending) return;
     this.#owner.onRest(this);
     // Old positions would keep ended sessions in memory.
     this.#positions = undefined;
   }
 
-  #addWaiting(session: Session): void {
-    this.#waiting.set(session, session);
-    this.#owner.onWaiting(this);
-  }
-
-  forget(): void {
-    this.#remembered--;
-    if (this.#remembered === 0) this.#owner.onUsed(this);
+  /** Calls of the entry are answered when the present or the next commit is. */
+  awaitCommit(entry: Entry): void {
+    this.#awaiting ??= new Set();
+    this.#awaiting.add(entry);
   }
 
   decideContext(): DecideContext {
     const { time, instance, random, newSecret, seenAt } = this.#engine;
-    const { isPolledHere, awayHere, isTokenSent } = this.#listener;
+    const { isPolledHere, awayHere, isTokenSent, isUndelivered } = this.#listener;
     const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
     const { mostEnds } = this.#engine;
     return {
@@ -202,27 +194,26 @@ export class Host implements CycleHost {
       isPolledHere,
       awayHere,
       isTokenSent,
+      isUndelivered,
       seenAt,
     };
   }
 
   settle(touched: Touched): void {
-    this.#countGrants(touched);
+    this.#measureGrants(touched);
     this.#positions?.stale();
     if (this.#notices.length > 0) for (const notice of this.#notices.splice(0)) this.receive(notice);
-    if (touched === "all") {
-      for (const session of Array.from(this.#waiting.keys())) this.#listener.settle(session);
-      return;
+    if (touched === "all") for (const { id } of Array.from(this.#entries.keys())) this.#listener.settle(id);
+    else if (this.hasPending) for (const changes of touched) this.#settleChanged(changes);
+  }
+
+  #settleChanged({ puts, dels }: Changes): void {
+    for (const record of puts) {
+      if (record.kind === "lease") this.#listener.settle(record.session);
+      else if (record.kind === "waiter" || record.kind === "offer" || record.kind === "session")
+        this.#listener.settle(record.key);
     }
-    for (const { puts, dels } of touched) {
-      for (const record of puts) {
-        if (record.kind === "waiter" && record.instance !== this.#engine.instance) this.#movedAway(record.key);
-        else if (record.kind === "lease") this.#settle(record.session);
-        else if (record.kind === "waiter" || record.kind === "offer" || record.kind === "session")
-          this.#settle(record.key);
-      }
-      for (const [kind, key] of dels) if (kind === "waiter") this.#settle(key);
-    }
+    for (const [kind, key] of dels) if (kind === "waiter") this.#listener.settle(key);
   }
 
   /** Another instance sent a notice of its commit. */
@@ -243,6 +234,7 @@ export class Host implements CycleHost {
 
   note(note: Note): void {
     this.#engine.emit(eventOf(this.key, note));
+    if (note.kind === "granted") this.#listener.granted(note);
   }
 
   storeAnswered(isAnswered: boolean): void {
@@ -250,9 +242,16 @@ export class Host implements CycleHost {
     if (!isAnswered) this.#listener.storeFailed(this);
   }
 
+  /** The outcomes of a decision were reported. */
+  answered(): void {
+    const awaiting = this.#awaiting;
+    this.#awaiting = undefined;
+    if (awaiting !== undefined) for (const entry of awaiting) this.#listener.answerDue(entry);
+  }
+
   drop(): void {
     const isShared = this.#engine.store.clock === "shared";
-    if (this.#remembered > 0 || this.cycle.unsent > 0 || (this.book.tag !== undefined && !isShared)) return;
+    if (this.hasPending || this.cycle.unsent > 0 || (this.book.tag !== undefined && !isShared)) return;
     this.#close();
   }
 
@@ -261,7 +260,7 @@ export class Host implements CycleHost {
    * progress.
    */
   evict(): boolean {
-    if (this.#remembered > 0 || this.cycle.unsent > 0 || this.cycle.isBusy) return false;
+    if (this.hasPending || this.cycle.unsent > 0 || this.cycle.isBusy) return false;
     this.#close();
     return true;
   }
@@ -271,29 +270,14 @@ export class Host implements CycleHost {
     this.#owner.onDropped(this);
   }
 
-  /** Recognizes new grants by their fences: a renewal or a new owner also writes the lease. */
-  #countGrants(touched: Touched): void {
+  /** Recognizes new grants of any instance by their fences: a renewal or a new owner also writes the lease. */
+  #measureGrants(touched: Touched): void {
     const before = this.#lastFence;
     this.#lastFence = Math.max(before, this.book.head.fence);
     if (touched === "all") return;
     for (const { puts } of touched) {
-      for (const record of puts) {
-        if (record.kind !== "lease" || record.fence <= before) continue;
-        this.#drain.step(this.book.now);
-        if (record.instance === this.#engine.instance) this.#listener.granted(record);
-      }
+      for (const record of puts) if (record.kind === "lease" && record.fence > before) this.#drain.step(this.book.now);
     }
     if (this.book.size("waiter") === 0) this.#drain.rest();
-  }
-
-  /** Another instance reports the later changes of the session. */
-  #movedAway(id: string): void {
-    const session = this.#listener.find(id);
-    if (session !== undefined) this.#listener.moved(session);
-  }
-
-  #settle(id: string): void {
-    const session = this.#listener.find(id);
-    if (session !== undefined) this.#listener.settle(session);
   }
 }

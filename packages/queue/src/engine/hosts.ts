@@ -49,24 +49,26 @@ export class Hosts implements HostOwner {
       this.#hosts.set(key, host);
       host.cycle.schedule();
     } else host.learnName(hostname);
-    this.onUsed(host);
+    if (!host.hasPending) this.#use(host);
     return host;
-  }
-
-  onUsed(host: Host): void {
-    if (this.engine.store.clock !== "shared") return;
-    this.#idle.delete(host);
-    if (host.isRemembered) return;
-    this.#idle.add(host);
-    if (this.#idle.size > MAX_IDLE_BOOKS) this.#evict();
   }
 
   onWaiting(host: Host): void {
     this.#waiting.add(host);
+    this.#idle.delete(host);
   }
 
   onRest(host: Host): void {
     this.#waiting.delete(host);
+    this.#use(host);
+  }
+
+  /** The host has no sessions, and was used just now. */
+  #use(host: Host): void {
+    if (this.engine.store.clock !== "shared") return;
+    this.#idle.delete(host);
+    this.#idle.add(host);
+    if (this.#idle.size > MAX_IDLE_BOOKS) this.#evict();
   }
 
   /** The hosts for which sessions of this instance wait. */

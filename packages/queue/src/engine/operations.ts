@@ -1,7 +1,6 @@
 import type { LiveLimits } from "../book/records.ts";
 import type { Outcome } from "../inputs.ts";
 import type { Hosts } from "./hosts.ts";
-import type { Sessions } from "./sessions.ts";
 
 /** An action of an operator. `hostname`, if known, selects the host's own limits. */
 export type Operation = { readonly host: string; readonly hostname?: string | undefined } & (
@@ -19,12 +18,10 @@ export type Operation = { readonly host: string; readonly hostname?: string | un
 );
 
 /** The action is in force when the promise settles, for all later decisions of every instance. False: there is no such slot. */
-export async function operate(operation: Operation, hosts: Hosts, sessions: Sessions): Promise<boolean> {
+export async function operate(operation: Operation, hosts: Hosts): Promise<boolean> {
   const host = hosts.open(operation);
   const outcome = await new Promise<Outcome>((resolve) => {
     host.send(operation, resolve);
   });
-  if (outcome.kind === "missing") return false;
-  if (operation.kind === "revoke") sessions.transitions.forgetLease(host, operation.fence);
-  return true;
+  return outcome.kind !== "missing";
 }

@@ -7,25 +7,36 @@ import { BucketOrder, type OrderClass, type Ranked } from "../order/bucket-order
 const EXACT_UP_TO = 256;
 const OLDEST_MS = 1_000;
 
+/** The rank of a session among all waiters of the host. 1 is next. */
+export interface Place {
+  readonly position: number;
+  readonly waiters: number;
+}
+
+const NO_RANKS: ReadonlyMap<string, number> = new Map();
+
 /**
  * The order in which waiters would get slots if nothing else changed: first the pool of the fleet in its order, with
  * each grant counted, then the waiters outside by arrival. Calculated for the whole host at once in O(n log n), and
  * only when a position is needed.
  */
 export class Positions {
-  #ranks: Map<string, number> | undefined;
+  #ranks: ReadonlyMap<string, number> = NO_RANKS;
   #isStale = true;
   #at = Number.NEGATIVE_INFINITY;
 
-  /** 1 is next. A session that is not in the book yet comes last. */
-  of(session: string, book: Book, now: number): number {
-    const isDue = this.#isStale && (book.size("waiter") <= EXACT_UP_TO || now - this.#at >= OLDEST_MS);
-    if (this.#ranks === undefined || isDue) {
-      this.#ranks = rank(book, now);
-      this.#isStale = false;
-      this.#at = now;
-    }
-    return this.#ranks.get(session) ?? Math.max(1, book.size("waiter"));
+  /** A session that is not in the book yet comes last. Without a book, because a decision changes it: the last known place. */
+  of(session: string, book: Book | undefined, now: number): Place {
+    if (book?.limits !== undefined) this.#update(book, now);
+    const waiters = Math.max(1, book?.size("waiter") ?? this.#ranks.size);
+    return { position: this.#ranks.get(session) ?? waiters, waiters };
+  }
+
+  #update(book: Book, now: number): void {
+    if (!this.#isStale || (book.size("waiter") > EXACT_UP_TO && now - this.#at < OLDEST_MS)) return;
+    this.#ranks = rank(book, now);
+    this.#isStale = false;
+    this.#at = now;
   }
 
   stale(): void {

@@ -2,7 +2,6 @@ import { hostOfToken } from "../slot-token.ts";
 import type { EngineContext } from "./context.ts";
 import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
-import type { Sessions } from "./sessions.ts";
 
 /** What a caller sends when it releases a slot. */
 export interface ReleaseInput {
@@ -23,12 +22,10 @@ export interface RenewReply {
 /** The calls of clients that hold slots. The token contains the host, so the calls need nothing else and create no host. */
 export class Releases {
   readonly #engine: EngineContext;
-  readonly #sessions: Sessions;
   readonly #hosts: Hosts;
 
-  constructor(engine: EngineContext, sessions: Sessions, hosts: Hosts) {
+  constructor(engine: EngineContext, hosts: Hosts) {
     this.#engine = engine;
-    this.#sessions = sessions;
     this.#hosts = hosts;
   }
 
@@ -48,8 +45,6 @@ export class Releases {
       onAccepted?.(false);
       return;
     }
-    const session = this.#sessions.register.findToken(slotToken);
-    if (session !== undefined) this.#sessions.transitions.setLease(session, 0);
     const { store, isAlone } = this.#engine;
     const isShared = store.clock === "shared";
     const host = this.#hosts.open({ host: key });
@@ -63,7 +58,6 @@ export class Releases {
         return;
       }
       const { bucket, endsAt, heldMs } = outcome;
-      if (session !== undefined) this.#sessions.transitions.forget(session);
       emit({ type: "released", host: key, bucket, endsInMs: Math.max(0, endsAt - time.now()), heldMs });
     });
   }
@@ -76,8 +70,6 @@ export class Releases {
     return new Promise((resolve) => {
       this.#hosts.open({ host: key }).send({ kind: "renew", slotToken }, (outcome) => {
         const endsAt = outcome.kind === "renewed" ? outcome.endsAt : 0;
-        const session = this.#sessions.register.findToken(slotToken);
-        if (session !== undefined) this.#sessions.transitions.setLease(session, endsAt);
         const leaseMs = endsAt - time.now();
         resolve(leaseMs > 0 ? { leaseMs } : undefined);
       });

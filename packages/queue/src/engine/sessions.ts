@@ -1,235 +1,310 @@
-import type { PollAnswer } from "@slotkeeper/protocol";
-import type { LeaseRecord } from "../book/records.ts";
-import { standingOf } from "../book/standing.ts";
-import type { Input, Known, Outcome } from "../inputs.ts";
+import type { PollAnswer, SessionClaims } from "@slotkeeper/protocol";
+import { CapacityMismatchError } from "slotkeeper";
+import { type Standing, standingOf } from "../book/standing.ts";
+import type { Note, Outcome } from "../inputs.ts";
+import { answerOf, DEADLINE, FORGOTTEN, pendingAnswer } from "./answers.ts";
+import { Call, type CallSignal } from "./call.ts";
 import type { EngineContext } from "./context.ts";
+import { Entries } from "./entries.ts";
+import { Entry, endOf, joining } from "./entry.ts";
 import type { Host, HostListener } from "./host.ts";
-import type { CallSignal } from "./poll.ts";
-import type { Granted, Session, SessionInit } from "./session.ts";
-import { SessionPresence } from "./session-presence.ts";
-import { SessionTransitions } from "./session-transitions.ts";
+import { SILENT_MS } from "./store-wait.ts";
 
 /**
- * Connects the sessions of this instance with the books of their hosts. Decisions in the book determine the state of a
- * session: `settle` applies them here. What the client does is sent to the host as inputs.
+ * How long an instance of a fleet waits before it records an absent client in the book. On busy machines the time
+ * between two polls is often longer than `collectMs`, and each commit costs all instances.
+ * Until then only this instance knows of the absence: its decisions skip the client, and a slot that another instance
+ * offers goes to the next waiter immediately.
+ */
+const UNSENT_MS = 5_000;
+
+/**
+ * The sessions of this instance. The book is the only truth about them: this class sends to the host what clients do,
+ * and answers their held calls from the committed book.
+ *
+ * SESSIONS1 No answer is read from a decision in progress. A call that comes, or whose window ends, while a commit is on
+ *   its way is answered with that commit, or after `SILENT_MS` as in an outage.
+ * SESSIONS2 A slot is answered only by the commit that made its lease, or after an `arrive`: in a shared store the slot
+ *   may have ended at another instance, and an `arrive` is decided on a book that was compared with the store.
+ * SESSIONS3 A held call that reaches the deadline of its session is answered with `timeout`. A lease that is being
+ *   committed then is given back.
+ * SESSIONS4 If no call takes a lease within `collectMs` of the commit that made it, its slot goes to the next waiter. A
+ *   slot that was found by a repeated call is never taken back: its client may use it.
  */
 export class Sessions implements HostListener {
   readonly #engine: EngineContext;
-  readonly transitions: SessionTransitions;
-  readonly #presence: SessionPresence;
-  readonly isPolledHere = (id: string): boolean => this.find(id)?.isPolled === true;
+  readonly entries = new Entries();
+  #isClosed = false;
+  /** The number of sessions that this instance has ended at their deadline or as idle. */
+  #expired = 0;
+  readonly isPolledHere = (id: string): boolean => this.entries.find(id)?.isPolled === true;
+  readonly isUndelivered = (id: string, fence: number): boolean => this.entries.find(id)?.undelivered === fence;
+  readonly isTokenSent = (id: string): boolean => this.entries.find(id)?.lastAnswerAt !== undefined;
   readonly awayHere = (id: string): number | undefined => {
     const { time, options } = this.#engine;
-    const session = this.find(id);
-    return session?.isPolled === false ? session.awaySince(time.now() - options().collectMs) : undefined;
+    const { calls, joins = 1, lastAnswerAt } = this.entries.find(id) ?? {};
+    if (joins > 0 || calls?.length !== 0 || lastAnswerAt === undefined) return undefined;
+    return lastAnswerAt <= time.now() - options().collectMs ? lastAnswerAt : undefined;
   };
-  readonly isTokenSent = (id: string): boolean => this.find(id)?.isTokenSent === true;
 
   constructor(engine: EngineContext) {
     this.#engine = engine;
-    this.transitions = new SessionTransitions(engine);
-    this.#presence = new SessionPresence(engine, this.transitions, (session, state) =>
-      this.#uncollected(session, state),
+  }
+
+  get expired(): number {
+    return this.#expired;
+  }
+
+  /** Creates the entry of a session and sends its arrival. The caller must call `hold` next. */
+  open(claims: SessionClaims, host: Host, isReturning: boolean): Entry {
+    const entry = new Entry(host, claims, this.#onDue);
+    this.entries.add(entry);
+    this.#join(entry, isReturning);
+    return entry;
+  }
+
+  /** Holds a call until the state of the session changes, at most for `waitMs`. */
+  hold(entry: Entry, waitMs: number, isFirst: boolean, signal: CallSignal | undefined): Promise<PollAnswer> {
+    const { host, id, claims, joins, undelivered } = entry;
+    const cameAt = this.#engine.time.now();
+    const isLate = cameAt >= claims.deadlineAt;
+    const until = isLate || this.#isClosed ? cameAt : Math.min(cameAt + waitMs, claims.deadlineAt);
+    const call = new Call(entry, { cameAt, until, isFirst, signal }, this.#left);
+    if (joins === 0 && (isLate || (undelivered !== undefined && !isFirst))) this.#join(entry, true);
+    else if (host.book.get("waiter", id)?.awayAt !== undefined)
+      host.send({ kind: "client", session: id, awayAt: undefined });
+    if (!isFirst && host.book.get("offer", id) !== undefined) host.cycle.wake();
+    this.answerDue(entry);
+    return call.answered;
+  }
+
+  /** A commit of this instance has granted the slot. */
+  granted({ session, fence }: Note & { kind: "granted" }): void {
+    const entry = this.entries.find(session);
+    if (entry !== undefined) entry.undelivered = fence;
+  }
+
+  /** The committed state of the session may have changed. */
+  settle(id: string): void {
+    const entry = this.entries.find(id);
+    if (entry !== undefined) this.#settle(entry, false);
+  }
+
+  /** Answers the calls whose window is over, if the committed book can answer them now. Otherwise they wait for it. */
+  answerDue(entry: Entry): void {
+    if (!this.entries.has(entry)) return;
+    const { host } = entry;
+    const now = this.#engine.time.now();
+    for (const call of entry.calls) {
+      if (!call.isDue(now)) continue;
+      const isSilent = now >= call.until + SILENT_MS || host.isStoreDown;
+      if (isSilent || this.#isClosed || this.#isAnswerable(entry, call)) {
+        call.answer(pendingAnswer(entry, now, isSilent));
+        entry.lastAnswerAt = now;
+      } else host.awaitCommit(entry);
+    }
+    this.#reschedule(entry, now);
+  }
+
+  /** The store does not answer. Calls that wait for it get the answer of an outage. */
+  storeFailed(host: Host): void {
+    for (const entry of Array.from(host.entries)) if (entry.calls.length > 0) this.answerDue(entry);
+  }
+
+  /** Answers every held call, and holds none any more. */
+  close(): void {
+    this.#isClosed = true;
+    const now = this.#engine.time.now();
+    for (const entry of this.entries.values()) this.#answerAll(entry, pendingAnswer(entry, now));
+  }
+
+  /**
+   * A first call that does not wait need not know the decision about its arrival, unless it may be a refusal: for a
+   * semaphore, or if the cached breaker is too old. An offer is collected first.
+   */
+  #isAnswerable({ host, id, joins, claims }: Entry, { isFirst }: Call): boolean {
+    if (host.cache.isOpen) return false;
+    if (isFirst) return joins === 0 || (claims.limit === undefined && host.isFresh);
+    return joins === 0 && host.book.get("offer", id) === undefined;
+  }
+
+  #join(entry: Entry, isReturning: boolean): void {
+    const { host, claims } = entry;
+    const { limit, pendingAt } = claims;
+    entry.joins++;
+    const { session, bucket, weight, arrivedAt, deadlineAt, openMs } = joining(host, claims);
+    // A literal, because it is created for every session.
+    host.send(
+      { kind: "arrive", limit, isReturning, session, bucket, weight, arrivedAt, deadlineAt, openMs, pendingAt },
+      (outcome) => this.#joined(entry, outcome),
     );
   }
 
-  get register() {
-    return this.transitions.register;
+  #joined(entry: Entry, outcome: Outcome): void {
+    entry.joins--;
+    if (!this.entries.has(entry)) return;
+    if (outcome.kind === "mismatch") this.#refuse(entry, outcome.capacity);
+    else if (outcome.kind === "forgotten") this.#finish(entry, FORGOTTEN);
+    else this.#settle(entry, true);
   }
 
-  find(id: string): Session | undefined {
-    return this.register.find(id);
+  /** The named semaphore has a different capacity. The session has not begun. */
+  #refuse(entry: Entry, capacity: number): void {
+    const { host, claims, calls } = entry;
+    const semaphore = host.hostname ?? host.key;
+    const refusal = new CapacityMismatchError({ semaphore, capacity, requested: claims.limit ?? capacity });
+    for (const call of calls) call.fail(refusal);
+    this.#drop(entry);
   }
 
-  /** The caller must call `hold`, `touch` or `expect` next, which schedules the first timer. */
-  create(init: SessionInit): Session {
-    const session = this.transitions.begin(init, this.#presence.onDue);
-    this.#join(session);
-    return session;
+  /** `isCompared`: this follows an `arrive`. While one is on its way, the book may have an old state. */
+  #settle(entry: Entry, isCompared: boolean): void {
+    if (this.#isClosed) return;
+    const { host, id } = entry;
+    const now = this.#engine.time.now();
+    const standing = standingOf(host.book, id, now);
+    // The slot has ended, or another instance has delivered it.
+    if (standing.kind !== "held" || standing.lease.instance !== this.#engine.instance) entry.undelivered = undefined;
+    if (entry.joins > 0) return;
+    if (standing.kind === "held") this.#settleHeld(entry, standing, isCompared, now);
+    else if (standing.kind === "ended") this.#finish(entry, answerOf(standing, entry, now));
+    else if (standing.kind === "waiting") this.#settleWaiting(entry, standing, isCompared, now);
+    // The book dropped the session because this instance was considered dead, or the store lost its last commits.
+    else if (now < entry.claims.deadlineAt) this.#join(entry, true);
+    else this.#giveUp(entry);
   }
 
-  /** Holds a call until the session's state changes, at most until `until`. */
-  hold(session: Session, until: number, signal: CallSignal | undefined): Promise<PollAnswer> {
-    return this.#presence.hold(session, until, signal);
+  #settleHeld(entry: Entry, standing: Standing & { kind: "held" }, isCompared: boolean, now: number): void {
+    const { lease } = standing;
+    const { deadlineAt } = entry.claims;
+    const isOwn = entry.undelivered === lease.fence;
+    // The slot of a later session with the same id.
+    if (now >= deadlineAt && lease.keepUntil > deadlineAt) this.#finish(entry, DEADLINE);
+    else if (isOwn && !entry.isPolled) this.#uncollected(entry, lease.keepUntil, now);
+    else if (isOwn || isCompared) {
+      entry.follow(lease);
+      for (const call of entry.calls)
+        call.answer(call.isFirst ? pendingAnswer(entry, now) : answerOf(standing, entry, now));
+      this.#drop(entry);
+    } else if (entry.calls.length > 0) this.#join(entry, true);
+    else this.#drop(entry);
   }
 
-  /** The client made a call that was answered immediately. */
-  touch(session: Session): void {
-    this.#presence.touch(session);
+  /** The client left between the decision and its commit. */
+  #uncollected(entry: Entry, deadlineAt: number, now: number): void {
+    if (now >= deadlineAt) this.#giveBack(entry);
+    else this.answerDue(entry);
   }
 
-  /** The client waits, and gets its answer when the arrival was decided. */
-  expect(session: Session): void {
-    this.#presence.reschedule(session);
-  }
-
-  /** Applies the state of the session in the book. */
-  settle(session: Session): void {
-    // While its arrival is on its way, the book may have an old state. `#joined` calls `settle` again.
-    if (!session.isPending || session.isJoining) return;
-    const { host, claims } = session;
-    const standing = standingOf(host.book, claims.id, this.#engine.time.now());
-    session.setOffered(standing.kind === "waiting" && standing.offer !== undefined);
-    if (standing.kind === "held") this.#grant(session, standing.lease);
-    else if (standing.kind === "ended") this.transitions.endAs(session, standing.record);
-    else if (standing.kind === "waiting" && standing.waiter.instance !== this.#engine.instance) this.moved(session);
-    else if (standing.kind === "waiting" && session.isOffered && this.#isDecided(session)) host.cycle.wake();
-    else if (standing.kind === "unknown") this.#rejoin(session);
-  }
-
-  granted({ session, fence, grantedAt }: LeaseRecord): void {
-    this.find(session)?.setOwnGrant({ fence, grantedAt });
-  }
-
-  /** Whether the client can take an offered slot now, or is known to be away. */
-  #isDecided({ isPolled, claims }: Session): boolean {
-    return isPolled || this.awayHere(claims.id) !== undefined;
-  }
-
-  moved(session: Session): void {
-    this.transitions.moved(session);
-  }
-
-  /** Answers waiting first calls with what is known: the session is pending. */
-  storeFailed(host: Host): void {
-    for (const session of host.waiting) session.arrivalDecided(this.#engine.agenda);
-  }
-
-  /** Answers every held poll with the current state. */
-  answerAll(): void {
-    for (const session of this.register.values()) {
-      this.transitions.answerPolls(session);
-      session.arrivalDecided(this.#engine.agenda);
-    }
-  }
-
-  #join(session: Session): void {
-    const { host, claims, openMs, isAdopted, isArrivalDecided } = session;
-    const { id, bucket, arrivedAt, deadlineAt, limit, pendingAt } = claims;
-    session.setJoining(true);
-    // A literal, because it is created for every session.
-    const arrival: Input = {
-      kind: "arrive",
-      limit,
-      isReturning: isAdopted || isArrivalDecided,
-      session: id,
-      bucket,
-      weight: host.configured.weightOf(bucket),
-      arrivedAt,
-      deadlineAt,
-      openMs,
-      pendingAt,
-    };
-    host.send(arrival, (outcome) => this.#joined(session, outcome));
-  }
-
-  /**
-   * The book does not have the session: it dropped it because this instance was considered dead, or the store lost its
-   * last commits, or the session ended at its deadline.
-   */
-  #rejoin(session: Session): void {
-    const { host, claims } = session;
-    const record = host.book.get("session", claims.id);
-    if (record !== undefined && record.keepUntil >= claims.deadlineAt) this.transitions.endAs(session, record);
-    else if (this.#engine.time.now() < claims.deadlineAt) this.#join(session);
-    else this.transitions.timeout(session, "deadline");
-  }
-
-  #joined(session: Session, outcome: Outcome): void {
-    session.setJoining(false);
-    this.transitions.begun(session, !("isFirst" in outcome) || outcome.isFirst);
-    if (session.state.kind === "timeout") this.#endedMeanwhile(session, outcome);
-    if (outcome.kind === "throttled") this.#turnedAway(session, outcome.code, outcome.retryAt);
-    else if (outcome.kind === "mismatch") this.transitions.refuse(session, outcome.capacity);
-    else if (outcome.kind === "ended") this.#repeatEnd(session);
-    else if (outcome.kind === "held") this.#repeatGrant(session, outcome);
-    else this.settle(session);
-    if (!session.isJoining) session.arrivalDecided(this.#engine.agenda);
-  }
-
-  #turnedAway(session: Session, code: number, retryAt: number): void {
-    // The client got its token after this decision. The arrival is decided again, so that the book records the end.
-    if (this.#isRemembered(session)) this.settle(session);
-    else if (session.isPending && session.isTokenSent) this.#join(session);
-    else this.transitions.turnAway(session, code, retryAt);
-  }
-
-  /**
-   * The session ended here while its arrival was on its way. A slot that the client has from another instance is not
-   * taken back.
-   */
-  #endedMeanwhile(session: Session, { kind }: Outcome): void {
-    if (kind === "held") this.transitions.endedElsewhere(session);
-    else if (kind === "ended") this.#repeatEnd(session);
-    else if (kind !== "throttled" || !this.#isRemembered(session)) this.transitions.sendEnd(session, "timeout");
-  }
-
-  #grant(session: Session, lease: LeaseRecord): void {
-    const { time, options, agenda, instance } = this.#engine;
-    const now = time.now();
-    const isLate = now >= session.claims.deadlineAt;
-    // The slot of an earlier session with the same id. After its deadline this session cannot join it.
-    if (isLate && lease.keepUntil < session.claims.deadlineAt) this.transitions.timeout(session, "deadline");
-    else if (lease.instance !== instance) {
-      // Another instance has the session. If the client polls here, it is moved here first.
-      if (session.isPolled) this.#join(session);
-      else this.moved(session);
-    } else if (isLate) this.#giveBack(session);
+  #settleWaiting(entry: Entry, standing: Standing & { kind: "waiting" }, isCompared: boolean, now: number): void {
+    const { waiter, offer } = standing;
+    // Another instance has the session. A client that still waits here gets `pending`, so that it polls again.
+    if (waiter.instance !== this.#engine.instance) this.#finish(entry, answerOf(standing, entry, now));
     else {
-      if (!session.isPolled) agenda.schedule(session, now + options().collectMs);
-      this.transitions.give(session, lease, false);
+      if (isCompared) entry.follow(waiter);
+      if (now >= waiter.deadlineAt && isCompared) this.#expire(entry);
+      // The client can take the offered slot now, or is known to be away.
+      else if (offer !== undefined && (entry.isPolled || this.awayHere(entry.id) !== undefined))
+        entry.host.cycle.wake();
+      this.answerDue(entry);
     }
   }
 
-  /** The session had ended before it came here. The book may no longer have its end. */
-  #repeatEnd(session: Session): void {
-    const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
-    this.transitions.repeatEnd(session, standing.kind === "ended" ? standing.record : undefined);
+  readonly #onDue = (entry: Entry): void => {
+    const { calls, undelivered, joins, claims, lastAnswerAt = 0 } = entry;
+    const now = this.#engine.time.now();
+    const isLate = calls.some(({ cameAt }) => cameAt >= claims.deadlineAt);
+    if (now >= claims.deadlineAt && !isLate) this.#expire(entry);
+    else if (calls.length > 0) this.answerDue(entry);
+    else if (undelivered !== undefined) this.#giveBack(entry);
+    // Its arrival is on its way. `#joined` sets the next timer.
+    else if (joins > 0) return;
+    else if (now >= lastAnswerAt + this.#engine.options().idleMs) this.#sendEnd(entry);
+    else {
+      entry.host.send({ kind: "client", session: entry.id, awayAt: lastAnswerAt });
+      this.#engine.agenda.schedule(entry, this.#idleAt(entry));
+    }
+  };
+
+  /** SESSIONS3. The counted end follows: from the input, or from the arrival that is on its way. */
+  #expire(entry: Entry): void {
+    this.#answerAll(entry, DEADLINE);
+    if (entry.undelivered !== undefined) this.#giveBack(entry);
+    else if (entry.joins === 0) this.#sendEnd(entry);
   }
 
-  /**
-   * The session had a slot before it came here: its client gets that slot as the answer, and the slot was counted
-   * there. The client may already use it, so the slot is not taken back if this answer is not fetched. A slot that this
-   * instance granted while the arrival was on its way is treated as a new grant.
-   */
-  #repeatGrant(session: Session, { isOwnGrant = false }: Known): void {
-    const standing = standingOf(session.host.book, session.claims.id, this.#engine.time.now());
-    const isFreshGrant = isOwnGrant && standing.kind === "held" && standing.lease.fence === session.ownGrant?.fence;
-    if (session.isPending && standing.kind === "held" && !isFreshGrant)
-      this.transitions.repeat(session, standing.lease);
-    else this.settle(session);
-  }
-
-  /** The client did not fetch its slot: the slot goes to the next waiter, and the session returns to its place. */
-  #uncollected(session: Session, state: Granted): void {
-    this.transitions.waitAgain(session, state);
-    this.#giveBack(session);
-    this.#presence.reschedule(session);
-  }
-
-  /** Takes the slot back, unless another instance has it by now or it has ended: then it counts as granted. */
-  #giveBack(session: Session): void {
-    const { host, claims, openMs } = session;
-    const { id, bucket, arrivedAt, deadlineAt } = claims;
-    const awayAt = this.#engine.time.now() - this.#engine.options().collectMs;
-    const weight = host.configured.weightOf(bucket);
-    session.setJoining(true);
-    host.send({ kind: "return", awayAt, session: id, bucket, weight, arrivedAt, deadlineAt, openMs }, (outcome) => {
-      session.setJoining(false);
-      if (outcome.kind !== "missing") session.takeOwnGrant();
-      if (outcome.kind === "missing" && this.#isStillGranted(session)) this.transitions.grantedAway(session);
-      else if (session.state.kind === "timeout") this.#endedMeanwhile(session, outcome);
-      else this.settle(session);
+  #sendEnd(entry: Entry): void {
+    this.#expired++;
+    entry.host.send(endOf(entry.claims, "timeout", this.#engine.time.now()), () => {
+      if (this.entries.has(entry)) this.#settle(entry, false);
     });
   }
 
-  #isRemembered({ host, claims }: Session): boolean {
-    return (host.book.get("session", claims.id)?.keepUntil ?? 0) >= claims.deadlineAt;
+  /** The book does not have the session, and its deadline has passed. A late call only asked for its slot. */
+  #giveUp(entry: Entry): void {
+    const isLate = entry.calls.some(({ cameAt }) => cameAt >= entry.claims.deadlineAt);
+    if (!isLate) entry.host.send(endOf(entry.claims, "timeout", this.#engine.time.now()));
+    this.#finish(entry, DEADLINE);
   }
 
-  /** Another instance has the slot, or had it until it ended. */
-  #isStillGranted({ host, claims }: Session): boolean {
-    const standing = standingOf(host.book, claims.id, this.#engine.time.now());
-    return standing.kind === "held" || (standing.kind === "ended" && standing.record.end === "released");
+  /** SESSIONS4. */
+  #giveBack(entry: Entry): void {
+    const { host, claims, undelivered } = entry;
+    if (undelivered === undefined) return;
+    const awayAt = this.#engine.time.now() - this.#engine.options().collectMs;
+    host.send({ kind: "return", fence: undelivered, awayAt, ...joining(host, claims) }, () => {
+      if (this.entries.has(entry)) this.#settle(entry, false);
+    });
+  }
+
+  readonly #left = (entry: Entry): void => {
+    entry.lastAnswerAt = this.#engine.time.now();
+    if (this.entries.has(entry)) this.#reschedule(entry, entry.lastAnswerAt);
+  };
+
+  #answerAll(entry: Entry, answer: PollAnswer): void {
+    if (entry.calls.length === 0) return;
+    for (const call of entry.calls) call.answer(answer);
+    entry.lastAnswerAt = this.#engine.time.now();
+  }
+
+  /** The session does not wait here any more. */
+  #finish(entry: Entry, answer: PollAnswer): void {
+    this.#answerAll(entry, answer);
+    this.#drop(entry);
+  }
+
+  #drop(entry: Entry): void {
+    const { agenda, time } = this.#engine;
+    agenda.cancel(entry);
+    this.entries.drop(entry, time.now());
+  }
+
+  /**
+   * Sets the next timer: the deadline, the end of a call's window, or the time at which a call has waited too long for
+   * the store. Without a call: when the lease is taken back, or the client counts as away, then as idle.
+   */
+  #reschedule(entry: Entry, now: number): void {
+    const { claims, calls, undelivered } = entry;
+    const { collectMs } = this.#engine.options();
+    const isOver = now >= claims.deadlineAt;
+    // Its end is on its way.
+    if (this.#isClosed || (isOver && calls.length === 0)) return;
+    let dueAt = isOver ? Number.POSITIVE_INFINITY : claims.deadlineAt;
+    for (const { until } of calls) dueAt = Math.min(dueAt, until > now ? until : until + SILENT_MS);
+    if (calls.length === 0) dueAt = Math.min(dueAt, undelivered === undefined ? this.#awayAt(entry) : now + collectMs);
+    this.#engine.agenda.schedule(entry, dueAt);
+  }
+
+  /** When the absence of the client is recorded in the book, or the idle time ends. */
+  #awayAt(entry: Entry): number {
+    const { host, id, lastAnswerAt = 0 } = entry;
+    if (host.book.get("waiter", id)?.awayAt !== undefined) return this.#idleAt(entry);
+    const unsentMs = this.#engine.store.clock === "shared" ? UNSENT_MS : 0;
+    return Math.min(lastAnswerAt + this.#engine.options().collectMs + unsentMs, this.#idleAt(entry));
+  }
+
+  #idleAt({ claims, lastAnswerAt = 0 }: Entry): number {
+    return Math.min(lastAnswerAt + this.#engine.options().idleMs, claims.deadlineAt);
   }
 }

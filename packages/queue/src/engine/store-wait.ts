@@ -4,7 +4,7 @@ import type { EngineContext } from "./context.ts";
 import type { CycleHost } from "./cycle-host.ts";
 
 /** After this time without an answer, sessions report that they wait for the store. */
-const SILENT_MS = 1_000;
+export const SILENT_MS = 1_000;
 /** The pause after the second consecutive refusal for `slots`. Each further one doubles it, up to the poll interval. */
 const REFUSED_MS = 20;
 
@@ -66,10 +66,9 @@ export class StoreWait implements Due {
     this.#engine.agenda.cancel(this);
   }
 
-  /** CYCLE8. A store in the same process answers or fails immediately. */
+  /** CYCLE8. */
   async #watched<T>(answer: T | Promise<T>): Promise<T> {
-    const { store, agenda, time } = this.#engine;
-    if (store.clock !== "shared") return answer;
+    const { agenda, time } = this.#engine;
     agenda.schedule(this, time.now() + SILENT_MS);
     try {
       return await answer;

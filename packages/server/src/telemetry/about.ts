@@ -13,7 +13,7 @@ export function aboutOf(
   queue: FairQueue,
 ): InstanceAbout {
   const { instanceId } = settings.identity;
-  const { sessions, counts } = queue.overview();
+  const { pending, counts } = queue.overview();
   return {
     ...(instanceId === undefined ? {} : { instanceId }),
     address,
@@ -22,7 +22,7 @@ export function aboutOf(
     configHash: limitsHash(settings.fairQueue),
     upMs: Math.round(performance.now()),
     heldPolls,
-    sessions: sessions.pending,
+    sessions: pending,
     granted: counts.granted,
     rejected: counts.throttled + counts.timeout + counts.overloaded,
   };

@@ -78,9 +78,9 @@ export class Activity {
         return;
       case "cycle":
       case "late-release":
-      case "moved":
       case "probe-decision":
       case "reclaimed":
+      case "returned":
       case "store-error":
       case "uncollected":
     }

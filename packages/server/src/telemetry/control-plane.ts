@@ -113,6 +113,6 @@ export async function pushContextOf(
     ({ spaced }) => spaced,
     () => 0,
   );
-  const overview = queue.overview();
-  return { address, identity, instance, version: VERSION, configVersion, overview, smoothHosts };
+  const [overview, sessions] = [queue.overview(), queue.sessions()];
+  return { address, identity, instance, version: VERSION, configVersion, overview, sessions, smoothHosts };
 }

@@ -1,4 +1,4 @@
-import type { QueueCounts, QueueOverview } from "@slotkeeper/queue";
+import type { QueueCounts, QueueOverview, SessionTotals } from "@slotkeeper/queue";
 import { dismiss, postToController } from "../config/controller.ts";
 import { ControllerError } from "../config/errors.ts";
 import type { ControllerAddress, Identity } from "../config/settings.ts";
@@ -10,6 +10,7 @@ export interface PushContext {
   readonly version: string;
   readonly configVersion: string;
   readonly overview: QueueOverview;
+  readonly sessions: SessionTotals;
   /** The number of hosts whose releases are being spaced. */
   readonly smoothHosts: number;
 }
@@ -80,8 +81,16 @@ export class MetricsPush {
     this.#taken = event.upTo;
   }
 
-  #nextEvent({ identity, instance, version, configVersion, overview, smoothHosts }: PushContext): CountsEvent {
-    const { counts, sessions, at } = overview;
+  #nextEvent({
+    identity,
+    instance,
+    version,
+    configVersion,
+    overview,
+    sessions,
+    smoothHosts,
+  }: PushContext): CountsEvent {
+    const { counts, at } = overview;
     this.#lastTs = Math.max(Math.floor(at), this.#lastTs + 1);
     const { total, pending, granted, throttled, timeout } = sessions;
     const event = {
@@ -101,7 +110,8 @@ export class MetricsPush {
   }
 }
 
+/** Without `returned`, which the original service does not know. */
 function difference(counts: QueueCounts, before: QueueCounts | undefined): Record<string, number> {
-  const names = Object.keys(counts) as (keyof QueueCounts)[];
+  const names = (Object.keys(counts) as (keyof QueueCounts)[]).filter((name) => name !== "returned");
   return Object.fromEntries(names.map((name) => [name, counts[name] - (before?.[name] ?? 0)]));
 }

@@ -69,11 +69,9 @@ export const METRICS = {
     ({ totals }) => totals?.open,
   ),
   hosts: gauge("slotkeeper_hosts", "Hosts in the store", ({ totals }) => totals?.hosts),
-  sessionsStarted: counted(
-    "slotkeeper_sessions_started_total",
-    "Sessions that started at this instance or moved to it",
-    { "session-created": () => "" },
-  ),
+  sessionsStarted: counted("slotkeeper_sessions_started_total", "Sessions that began, by a commit of this instance", {
+    "session-created": () => "",
+  }),
   sessionsEnded: counted(
     "slotkeeper_sessions_ended_total",
     "Sessions that ended, by result: granted, throttled, timeout, canceled",
@@ -111,8 +109,13 @@ export const METRICS = {
   ),
   uncollected: counted(
     "slotkeeper_grants_uncollected_total",
-    "Granted slots that the client did not fetch in time, so that the next waiter got them",
+    "Offered slots that the client did not fetch in time, so that the next waiter got them",
     { uncollected: () => "" },
+  ),
+  returned: counted(
+    "slotkeeper_grants_returned_total",
+    "Granted slots that were taken back, because the client had left before the grant was stored",
+    { returned: () => "" },
   ),
   wait: histogram("slotkeeper_wait_seconds", "Time from the start of a session to its grant", SECONDS_OF_WAIT, {
     granted: ({ waitedMs }) => waitedMs / 1000,

@@ -104,13 +104,13 @@ export class Telemetry {
     const { instance, live } = this.#init;
     const queue = this.#queue as FairQueue;
     const [totals, stored] = await Promise.all([this.reader.totals(), this.reader.hosts(keys)]);
-    const { at, sessions, counts } = queue.overview();
+    const { at, counts } = queue.overview();
     const { config, hosts: settings } = live();
     return {
       at,
       instance,
       configVersion: config.version,
-      sessions,
+      sessions: { ...queue.sessions() },
       counts: { ...counts },
       slots: { inFlight: totals.inFlight, limit: totals.slots, waiting: totals.waiting },
       hosts: keys.map((key) => {

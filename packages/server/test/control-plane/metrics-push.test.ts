@@ -163,7 +163,9 @@ describe("the metrics push", () => {
         controller.mishaps.metrics.splice(0);
         while ((await flush(fixture)).status !== 204);
         const counted = controller.counted();
-        expect(counted).toEqual({ ...fixture.service.dump().counts });
+        // The original service has no `returned`.
+        const { returned: _, ...counts } = fixture.service.dump().counts;
+        expect(counted).toEqual(counts);
         expect(counted["granted"]).toBe(hosts);
         await stopFixture(fixture);
         await controller.down();

@@ -79,14 +79,15 @@ export class Calls {
     await this.#decide(undefined, (now, book) => {
       const { bucket, arrivedAt, deadlineAt } = joining(session, now);
       const keepUntil = book.leaseOf(session)?.keepUntil ?? deadlineAt;
-      return { kind: "end", session, bucket, arrivedAt, end: "canceled", keepUntil, at: now, isUndelivered: false };
+      return { kind: "end", session, bucket, arrivedAt, end: "canceled", keepUntil, at: now };
     });
   }
 
   /** The session's client never fetched its slot. */
   async undo(session: string): Promise<Outcome> {
-    const { outcome } = await this.#decide(undefined, (now) => ({
+    const { outcome } = await this.#decide(undefined, (now, book) => ({
       kind: "return",
+      fence: book.leaseOf(session)?.fence ?? 0,
       awayAt: now - 5_000,
       ...joining(session, now),
     }));
@@ -182,6 +183,7 @@ export class Calls {
       isPolledHere: (session) => session === polled,
       awayHere: () => undefined,
       isTokenSent: () => false,
+      isUndelivered: () => true,
       seenAt: () => now,
     };
   }

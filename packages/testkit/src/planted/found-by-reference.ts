@@ -6,6 +6,7 @@ import type { Finding, PlantedBug } from "./planted-bugs.ts";
 /** Bugs that decisions one after the other on the current book of a host cannot show, and why. */
 const NOT_IN_A_DECISION: ReadonlyMap<string, string> = new Map([
   ["an answer goes out before its commit", "It needs a decision while the commit of another one is on its way"],
+  ["an answer from a decision in progress", "It needs a poll while a commit is on its way"],
   ["tags only count: after a failover an old base is accepted", "It needs a failover"],
   [
     "a stale commit is accepted: a lease is reclaimed after its renewal",

@@ -1,10 +1,10 @@
-import type { BookRecord, Commit, CommitReply, HostStore, ReadReply, RecordKind } from "@slotkeeper/queue";
+import type { BookRecord, Commit, CommitReply, FairQueue, HostStore, LeaseRecord, RecordKind } from "@slotkeeper/queue";
 import type { RuleName } from "../history/rule.ts";
 import type { Plant } from "../simulator/world.ts";
 
-/** The store with some of its methods replaced. */
-function patched(store: HostStore, overrides: Partial<HostStore>): HostStore {
-  return new Proxy(store, {
+/** The object with some of its methods replaced. */
+function patched<T extends object>(original: T, overrides: Partial<T>): T {
+  return new Proxy(original, {
     get(target, key) {
       if (key in overrides) return Reflect.get(overrides, key);
       const value: unknown = Reflect.get(target, key);
@@ -32,17 +32,23 @@ async function tagOf(store: HostStore, host: string): Promise<string | undefined
   return (await store.read(host, undefined)).tag;
 }
 
-/** In everything that an instance reads, makes it the owner of the leases of others. */
-function asOwner<T extends ReadReply | CommitReply>(reply: T, instance: string): T {
-  if (!("tail" in reply)) return reply;
-  const own = (record: BookRecord) => (record.kind === "lease" ? { ...record, instance } : record);
-  const { tail } = reply;
-  if (tail.kind === "changes") {
-    const changes = { ...tail.changes, puts: tail.changes.puts.map(own) };
-    return { ...reply, tail: { kind: "changes", changes } };
-  }
-  if (tail.book === undefined) return reply;
-  return { ...reply, tail: { kind: "book", book: { ...tail.book, records: tail.book.records.map(own) } } };
+/** An instance takes back a lease that it made, although another instance has delivered it. */
+function takingBack(store: HostStore): HostStore {
+  const makers = new Map<string, string>();
+  const delivered = new Map<string, string>();
+  const commit = (decided: Commit) => {
+    const { changes, instance } = decided;
+    const taken = [...delivered].filter(([, maker]) => maker === instance).map(([key]) => ["lease", key] as const);
+    for (const record of changes.puts) {
+      if (record.kind !== "lease") continue;
+      const maker = makers.get(record.key) ?? instance;
+      makers.set(record.key, maker);
+      if (maker !== instance && record.instance === instance) delivered.set(record.key, maker);
+    }
+    for (const [, key] of taken) delivered.delete(key);
+    return store.commit({ ...decided, changes: { ...changes, dels: [...changes.dels, ...taken] } });
+  };
+  return patched(store, { commit });
 }
 
 function forEver(record: BookRecord): BookRecord {
@@ -55,6 +61,36 @@ async function keptButRefused(store: HostStore, commit: Commit): Promise<CommitR
   const isEnd = commit.changes.puts.some((record) => record.kind === "session" && record.instance !== undefined);
   if (!reply.isOk || !isEnd) return reply;
   return { isOk: false, reason: "conflict", ...(await store.read(commit.host, commit.base)) };
+}
+
+/** A poll is answered with the slot of a commit that is still on its way to the store. */
+function answeringInProgress(): Plant {
+  let sent = new Map<string, LeaseRecord>();
+  const instanceStore = (store: HostStore, instance: string) => {
+    const leases = new Map<string, LeaseRecord>();
+    sent = leases;
+    const commit = async (decided: Commit) => {
+      for (const record of decided.changes.puts)
+        if (record.kind === "lease" && record.instance === instance) leases.set(record.session, record);
+      try {
+        return await store.commit(decided);
+      } finally {
+        leases.clear();
+      }
+    };
+    return patched(store, { commit });
+  };
+  const queue = (original: FairQueue) => {
+    const leases = sent;
+    const poll: FairQueue["poll"] = async (session, call) => {
+      const lease = leases.get(session.id);
+      if (lease === undefined) return original.poll(session, call);
+      const { key: slotToken, fence, endsAt } = lease;
+      return { result: "granted", session, slotToken, limit: 1, fence, leaseMs: endsAt - original.now() };
+    };
+    return patched(original, { poll });
+  };
+  return { instanceStore, queue };
 }
 
 /** Frees the slots that a cancellation ends with a minimum hold. */
@@ -98,6 +134,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
           },
         }),
     },
+  },
+  {
+    name: "an answer from a decision in progress",
+    checker: "HIST1",
+    rule: /^V[12]/,
+    plant: answeringInProgress(),
   },
   {
     name: "tags only count: after a failover an old base is accepted",
@@ -159,14 +201,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "two instances answer one grant, and one of them takes it back",
     checker: "HIST5",
-    rule: /^V[12]/,
-    plant: {
-      instanceStore: (store, instance) =>
-        patched(store, {
-          read: async (host, since) => asOwner(await store.read(host, since), instance),
-          commit: async (commit) => asOwner(await store.commit(commit), instance),
-        }),
-    },
+    rule: /^V[126]/,
+    plant: { store: takingBack },
   },
   {
     name: "instances run with one slot too many",

@@ -82,7 +82,6 @@ export class HandOut extends SlotsAndEnds {
       if (bucket === undefined || waiter === undefined) return;
       if (this.noteAway(waiter)) continue;
       if (waiter.deadlineAt <= this.now) {
-        this.addWait(waiter);
         this.endWaiter(waiter, "timeout");
         continue;
       }
@@ -112,6 +111,8 @@ export class HandOut extends SlotsAndEnds {
       const endsAt = this.now + Math.min(this.policy.leaseMs, this.policy.maxHoldMs);
       this.slots.push({ ...slot, token: `slot_${newSecret()}`, fence: this.fence, instance, endsAt });
       this.waiters = this.waiters.filter((one) => one !== waiter);
+      const waitedMs = Math.max(0, this.now - waiter.arrivedAt);
+      this.notes.push({ kind: "granted", session, bucket, fence: this.fence, waitedMs });
     } else {
       const isElsewhere = waiter.instance !== instance && waiter.awayAt === undefined;
       const endsAt = this.now + (isElsewhere ? OFFER_MS : collectMs);

@@ -25,13 +25,12 @@ export type Slot = Pick<Joining, "session" | "bucket"> & {
   isReleased: boolean;
   keepUntil: number;
 };
-/** How a session ended. `isExtended`: a repeated first call moved its deadline. */
+/** How a session ended. `dropped` is no end: its instance died, and it may join again. */
 export type End = Pick<Joining, "session"> & {
   readonly end: SessionEnd;
   readonly throttle: { readonly code: number; readonly retryAt: number } | undefined;
   keepUntil: number;
   endedAt: number;
-  isExtended: boolean;
 };
 /** A client group: what it used in slot-milliseconds, and its numbers for the weighted scheduler. */
 export type Bucket = Pick<Joining, "bucket"> & {

@@ -16,7 +16,7 @@ import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, isCounted, KEPT_MS }
 const DONE: Outcome = { kind: "done" };
 const MISSING: Outcome = { kind: "missing" };
 
-type Standing = { lease?: Slot; waiter?: Waiter; end?: { keepUntil: number; isExtended?: boolean } | undefined };
+type Standing = { lease?: Slot; waiter?: Waiter; end?: { keepUntil: number } | undefined };
 
 export class ReferenceBook extends HandOut {
   /** Inputs first, then the layers: breaker, offers, pool, and slots in the order of the buckets. */
@@ -84,7 +84,8 @@ export class ReferenceBook extends HandOut {
     else this.absences = [...this.absences.filter((one) => one.instance !== instance), { instance, missedAt: endsAt }];
   }
 
-  // Limits: those of a host's name replace those of none; otherwise the configuration that was loaded last is in force.
+  // Limits: those of a host's name replace those of none; otherwise the configuration that was loaded last is in force. At
+  // a host in use the time of the load counts even if nothing else changed.
 
   useLimits(): void {
     const { limits } = this.context;
@@ -103,9 +104,10 @@ export class ReferenceBook extends HandOut {
 
   createsHost(input: Input): boolean {
     const { protectHttpCodes } = this.context.limits.policy.breaker;
+    if (input.kind === "arrive") return input.deadlineAt > this.context.now;
     return input.kind === "report"
       ? isCounted(input.status, protectHttpCodes)
-      : ["arrive", "limits", "breaker"].includes(input.kind);
+      : ["limits", "breaker"].includes(input.kind);
   }
 
   // Inputs.
@@ -125,14 +127,17 @@ export class ReferenceBook extends HandOut {
       const waiter = this.waiters.find(
         ({ session, instance }) => session === input.session && instance === this.context.instance,
       );
-      if (waiter !== undefined) waiter.awayAt = input.awayAt;
+      if (waiter !== undefined) waiter.awayAt = this.context.isPolledHere(input.session) ? undefined : input.awayAt;
     }
     if (input.kind === "report") this.report(input.status, false);
     if (input.kind === "breaker") this.breaker = input.isOpen ? { ...CLOSED, openedAt: this.now } : CLOSED;
     if (input.kind === "limits") this.live = input.limits;
     if (input.kind === "unspace") this.lastEndAt = undefined;
     if (input.kind === "dead") {
-      for (const waiter of this.waiters.filter(({ instance }) => instance === input.instance)) this.leave(waiter);
+      for (const waiter of this.waiters.filter(({ instance }) => instance === input.instance)) {
+        this.leave(waiter);
+        this.remember({ session: waiter.session, end: "dropped", keepUntil: waiter.deadlineAt, throttle: undefined });
+      }
       this.absences = this.absences.filter(({ instance }) => instance !== input.instance);
     }
     return DONE;
@@ -144,57 +149,54 @@ export class ReferenceBook extends HandOut {
     if (lease?.isReleased === false) return { lease };
     const waiter = this.waiters.find((one) => one.session === session);
     const end = this.ends.find((one) => one.session === session && one.keepUntil > this.now);
-    return waiter === undefined ? { end: end ?? lease } : { waiter };
+    if (waiter !== undefined) return { waiter };
+    return end?.end === "dropped" ? {} : { end: end ?? lease };
   }
 
+  /** The session waited before its instance died. */
+  isDropped(session: string): boolean {
+    return this.ends.some((one) => one.session === session && one.end === "dropped" && one.keepUntil > this.now);
+  }
+
+  /** A repeated first call has a later deadline, which the session or its end gets. */
   arrive(input: InputOf<"arrive">): Outcome {
-    const { session, arrivedAt, deadlineAt, isReturning = false } = input;
-    if (this.now >= deadlineAt) return this.arriveLate(input);
-    const { instance, isTokenSent } = this.context;
+    const { session, arrivedAt, deadlineAt } = input;
+    const { instance } = this.context;
     const { lease, waiter, end } = this.standing(session);
-    const isUnknown = lease === undefined && waiter === undefined && end === undefined;
-    if (isUnknown && (isReturning || isTokenSent(session)) && this.mayHaveEnded(input))
-      return { kind: "ended", isFirst: false };
-    if (arrivedAt > this.now + AHEAD_MS) this.forgottenAt = Math.max(this.forgottenAt, arrivedAt);
-    if (lease !== undefined) {
-      const known = { isFirst: lease.keepUntil === deadlineAt, isOwnGrant: lease.instance === instance };
+    const isLate = this.now >= deadlineAt;
+    // After its deadline a session gets no slot, but may find the one it has.
+    if (lease !== undefined && !(isLate && lease.keepUntil > deadlineAt))
       Object.assign(lease, { instance, keepUntil: Math.max(lease.keepUntil, deadlineAt) });
-      return { kind: "held", ...known };
+    if (isLate) return DONE;
+    if (lease === undefined && waiter === undefined && end === undefined) return this.begin(input);
+    if (arrivedAt > this.now + AHEAD_MS) this.forgottenAt = Math.max(this.forgottenAt, arrivedAt);
+    if (end !== undefined && end.keepUntil < deadlineAt)
+      Object.assign(end, { keepUntil: deadlineAt, ...("endedAt" in end ? { endedAt: this.now } : {}) });
+    if (waiter !== undefined && waiter.deadlineAt <= this.now) {
+      this.endWaiter(waiter, "timeout");
+      return this.begin(input);
     }
-    if (waiter !== undefined) {
+    if (waiter !== undefined)
       Object.assign(waiter, { instance, awayAt: undefined, deadlineAt: Math.max(waiter.deadlineAt, deadlineAt) });
-      return { kind: "waiting", isFirst: waiter.arrivedAt === arrivedAt };
-    }
-    if (end === undefined) return this.begin(input);
-    const isFirst = end.keepUntil === deadlineAt && !end.isExtended;
-    if (end.keepUntil < deadlineAt)
-      Object.assign(end, { keepUntil: deadlineAt, endedAt: this.now, isExtended: "end" in end });
-    return { kind: "ended", isFirst };
-  }
-
-  /** After its deadline a session gets no slot, but may find the one it has, or its end. */
-  arriveLate({ session, deadlineAt }: InputOf<"arrive">): Outcome {
-    const lease = this.slots.findLast((one) => one.session === session && one.token !== undefined);
-    const isOwnGrant = lease?.instance === this.context.instance;
-    if (lease && lease.keepUntil >= deadlineAt)
-      return { kind: "held", isFirst: lease.keepUntil === deadlineAt, isOwnGrant };
-    const end = this.ends.find((one) => one.session === session && one.keepUntil >= deadlineAt);
-    return end ? { kind: "ended", isFirst: end.keepUntil === deadlineAt && !end.isExtended } : DONE;
+    return DONE;
   }
 
   begin(input: InputOf<"arrive">): Outcome {
     const { isSemaphore, isTokenSent } = this.context;
+    const { session, bucket, arrivedAt, limit, isReturning = false } = input;
+    const isDropped = this.isDropped(session);
+    if (!isDropped && (isReturning || isTokenSent(session)) && this.mayHaveEnded(input)) return { kind: "forgotten" };
+    if (arrivedAt > this.now + AHEAD_MS) this.forgottenAt = Math.max(this.forgottenAt, arrivedAt);
     const throttle = this.throttle(input.openMs);
-    if (throttle !== undefined) {
-      if (isTokenSent(input.session)) this.endSession({ ...input, keepUntil: input.deadlineAt }, "throttled", throttle);
-      return { kind: "throttled", ...throttle };
+    if (isSemaphore && throttle === undefined) {
+      this.capacity ??= limit ?? this.policy.slots;
+      const isOther = limit !== undefined && limit !== this.capacity;
+      if (isOther && !isReturning) return { kind: "mismatch", capacity: this.capacity };
     }
-    if (isSemaphore) {
-      this.capacity ??= input.limit ?? this.policy.slots;
-      const isOther = input.limit !== undefined && input.limit !== this.capacity;
-      if (isOther && input.isReturning !== true) return { kind: "mismatch", capacity: this.capacity };
-    }
-    this.join({ ...input, awayAt: undefined }, input.isReturning === true);
+    if (isDropped) this.ends = this.ends.filter((one) => one.session !== session);
+    else this.notes.push({ kind: "begun", session, bucket });
+    if (throttle !== undefined) this.endSession({ ...input, keepUntil: input.deadlineAt }, "throttled", throttle);
+    else this.join({ ...input, awayAt: undefined }, isReturning);
     return DONE;
   }
 
@@ -230,45 +232,56 @@ export class ReferenceBook extends HandOut {
     this.waiters.push(waiter);
   }
 
-  /** A slot that its client never fetched: the session returns to its place. */
+  /** A lease that no client got: the session returns to its place, or ends at its deadline. */
   takeBack(input: InputOf<"return">): Outcome {
     const { lease } = this.standing(input.session);
-    if (lease?.instance !== this.context.instance) return MISSING;
-    this.vacate(lease);
-    this.notes.push({ kind: "uncollected", session: lease.session, bucket: lease.bucket });
-    if (this.now >= input.deadlineAt) return DONE;
+    const isTaken = lease === undefined || !this.isUndelivered(lease) || this.context.isPolledHere(input.session);
+    if (isTaken || lease.fence !== input.fence) return MISSING;
+    this.takeLease(lease);
     const throttle = this.throttle(input.openMs);
-    if (throttle === undefined) this.join(input, false);
-    else this.endSession({ ...input, keepUntil: input.deadlineAt }, "throttled", throttle);
-    return throttle === undefined ? DONE : { kind: "throttled", ...throttle };
+    const ending = { ...input, keepUntil: input.deadlineAt };
+    if (this.now >= input.deadlineAt) this.endSession(ending, "timeout");
+    else if (throttle === undefined) this.join(input, false);
+    else this.endSession(ending, "throttled", throttle);
+    return DONE;
   }
 
-  /** A timeout or a cancellation. Only a cancellation ends a session that another instance has. */
+  isUndelivered({ instance, session, fence }: Slot): boolean {
+    return instance === this.context.instance && this.context.isUndelivered(session, fence);
+  }
+
+  /** A timeout or a cancellation. Only a cancellation ends a session that another instance or its client has. */
   end(input: InputOf<"end">): Outcome {
-    const { instance, cancelMs } = this.context;
+    const { instance, cancelMs, isPolledHere } = this.context;
     const { lease, waiter, end } = this.standing(input.session);
-    const owner = (lease ?? waiter)?.instance;
     const until = lease?.keepUntil ?? waiter?.deadlineAt ?? Number.NEGATIVE_INFINITY;
     if (end !== undefined) return MISSING;
-    if (owner === undefined) {
-      const isEnded = this.ends.some(
-        ({ session, keepUntil }) => session === input.session && keepUntil >= input.keepUntil,
-      );
-      if (isEnded || input.keepUntil + GRACE_MS <= this.now || this.mayHaveEnded(input)) return MISSING;
-    }
-    // The id was used for two sessions, and this input belongs to the other one.
+    // The id was used again, and this input belongs to the earlier session.
     if (input.keepUntil <= this.now && until > input.keepUntil) return MISSING;
-    if (lease !== undefined && until < input.keepUntil) return MISSING;
-    if (owner !== undefined && owner !== instance && input.end !== "canceled") return MISSING;
-    if (lease !== undefined) {
-      if (input.isUndelivered && owner === instance) this.vacate(lease);
+    if (waiter !== undefined) {
+      const isPolled = isPolledHere(input.session) && this.now < waiter.deadlineAt;
+      if (input.end === "timeout" && (waiter.instance !== instance || isPolled)) return MISSING;
+      this.endWaiter(waiter, input.end);
+    } else if (lease === undefined) return this.endUnknown(input);
+    else {
+      if (input.end !== "canceled") return MISSING;
+      if (this.isUndelivered(lease)) this.takeLease(lease);
       else if (input.at - lease.since > cancelMs) return MISSING;
       else this.giveBack(lease, lease.since);
+      this.endSession({ ...input, keepUntil: lease.keepUntil }, input.end);
     }
-    if (waiter !== undefined) {
-      if (input.end === "timeout") this.addWait(waiter);
-      this.endWaiter(waiter, input.end);
-    } else this.endSession({ ...input, keepUntil: Math.max(input.keepUntil, until) }, input.end);
+    return DONE;
+  }
+
+  endUnknown(input: InputOf<"end">): Outcome {
+    const { session, bucket, keepUntil } = input;
+    const record = this.ends.find((one) => one.session === session);
+    const isDropped = record?.end === "dropped";
+    const isEnded = record !== undefined && !isDropped && record.keepUntil >= keepUntil;
+    if (isEnded || keepUntil + GRACE_MS <= this.now) return MISSING;
+    if (!isDropped && this.mayHaveEnded(input)) return MISSING;
+    if (!isDropped) this.notes.push({ kind: "begun", session, bucket });
+    this.endSession(input, input.end);
     return DONE;
   }
 
@@ -296,9 +309,9 @@ export class ReferenceBook extends HandOut {
     const { mostEnds, idleMs } = this.context;
     this.ends.sort((a, b) => a.endedAt - b.endedAt || (a.session < b.session ? -1 : 1));
     for (let [oldest] = this.ends; oldest !== undefined; [oldest] = this.ends) {
-      // The ends of this decision are kept in any case.
+      // The ends of one decision are kept until the next one.
       if (this.isKept(oldest) && (this.ends.length <= mostEnds || oldest.endedAt === this.now)) break;
-      if (oldest.keepUntil + GRACE_MS > this.now)
+      if (oldest.end !== "dropped" && oldest.keepUntil + GRACE_MS > this.now)
         this.forgottenAt = Math.max(this.forgottenAt, oldest.endedAt + AHEAD_MS);
       this.ends.shift();
     }

@@ -92,7 +92,7 @@ export class Side {
       case "renew":
         return { kind, slotToken };
       case "revoke":
-        return { kind, fence: this.#view.leases.find((lease) => lease.session === session)?.fence ?? 1 };
+        return { kind, fence: this.#fenceOf(session) };
       case "report":
         return { kind, status: statusOf(ask) };
       case "breaker":
@@ -116,6 +116,10 @@ export class Side {
     }
   }
 
+  #fenceOf(session: string): number {
+    return this.#view.leases.find((lease) => lease.session === session)?.fence ?? 1;
+  }
+
   #inputOfSession(ask: Ask & { kind: SessionAsk }, step: Step): Input {
     const { kind, session, number, isOdd } = ask;
     const now = this.#now;
@@ -131,15 +135,15 @@ export class Side {
     const ending = { kind: "end", session, bucket, arrivedAt, keepUntil: deadlineAt, pendingAt, at } as const;
     switch (kind) {
       case "timeout":
-        return { ...ending, end: "timeout", isUndelivered: isOdd };
+        return { ...ending, end: "timeout" };
       case "cancel":
-        return { ...ending, end: "canceled", isUndelivered: isOdd };
+        return { ...ending, end: "canceled" };
       case "away":
         return { kind: "client", session, awayAt: now - (number % 4) * 100 };
       case "back":
         return { kind: "client", session, awayAt: undefined };
       case "return":
-        return { kind, awayAt: now - (number % 2) * 100, ...joining };
+        return { kind, fence: this.#fenceOf(session), awayAt: now - (number % 2) * 100, ...joining };
       case "arrive":
       case "again":
       case "extend":
@@ -177,6 +181,7 @@ export class Side {
       isPolledHere: (session) => polled.includes(session),
       awayHere: (session) => (away[session] === undefined ? undefined : this.#now - collectMs - away[session]),
       isTokenSent: (session) => sent.includes(session),
+      isUndelivered: (session) => !sent.includes(session),
       seenAt: (one) => (seenMs[one] === undefined ? undefined : this.#now - seenMs[one]),
     };
   }

@@ -41,6 +41,13 @@ export class SlotsAndEnds extends State {
     if (!isEnded) this.remember({ session, end: "released", keepUntil, throttle: undefined });
   }
 
+  /** Takes back a lease that no client got. */
+  takeLease(lease: Slot): void {
+    const { session, bucket, fence } = lease;
+    this.vacate(lease);
+    this.notes.push({ kind: "returned", session, bucket, fence });
+  }
+
   vacate(slot: Slot): void {
     this.slots = this.slots.filter((one) => one !== slot);
     this.allow(slot.bucket, this.now);
@@ -70,6 +77,7 @@ export class SlotsAndEnds extends State {
   }
 
   endWaiter(waiter: Waiter, end: "timeout" | "canceled" | "throttled", throttle?: End["throttle"]): void {
+    if (end === "timeout") this.addWait(waiter);
     this.leave(waiter);
     this.endSession({ ...waiter, keepUntil: waiter.deadlineAt }, end, throttle);
   }
@@ -85,12 +93,9 @@ export class SlotsAndEnds extends State {
     this.notes.push({ kind: "ended", session, bucket, end, reason, code: throttle?.code ?? 0, waitedMs });
   }
 
-  remember(end: Omit<End, "endedAt" | "isExtended">): void {
+  remember(end: Omit<End, "endedAt">): void {
     if (end.keepUntil + GRACE_MS <= this.now) return;
-    this.ends = [
-      ...this.ends.filter(({ session }) => session !== end.session),
-      { ...end, endedAt: this.now, isExtended: false },
-    ];
+    this.ends = [...this.ends.filter(({ session }) => session !== end.session), { ...end, endedAt: this.now }];
   }
 
   /** A session that the book does not have has ended, if the last time at which it is known to have waited is that old. */

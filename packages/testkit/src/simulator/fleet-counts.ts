@@ -1,35 +1,45 @@
 import type { QueueEvent } from "@slotkeeper/queue";
 
 /** Events that count a session in the fleet. */
-export type CountedType = Extract<QueueEvent["type"], "granted" | "timeout" | "throttled" | "canceled">;
+export type CountedType = Extract<
+  QueueEvent["type"],
+  "session-created" | "granted" | "returned" | "timeout" | "throttled" | "canceled"
+>;
 
 interface Tally extends Record<CountedType, number> {
-  begun: number;
   /** How often it began in the store: a name that is used again after its end was forgotten begins another session. */
   lives: number;
   deadlineAt: number;
 }
 
-const COUNTED: readonly string[] = ["granted", "timeout", "throttled", "canceled"] satisfies CountedType[];
+const COUNTED: readonly string[] = [
+  "session-created",
+  "granted",
+  "returned",
+  "timeout",
+  "throttled",
+  "canceled",
+] satisfies CountedType[];
 
 /**
- * Checks the counters of all instances together for each session at the end (SESSIONS6 of `session-transitions.ts`):
- *   - A session is counted as ended at most once for each time that it began, even if calls fail or are lost and
- *     instances die or pause.
+ * Checks the counters of all instances together for each session at the end (ENDS2 of `ends.ts`):
+ *   - A session is counted at most once as begun, as delivered (granted and not returned), and as timeout, throttled or
+ *     canceled, for each time that it began in the store, even if calls fail or are lost and instances die or pause.
  *   - If no instance dies or pauses, the store always answers and no end is forgotten, it is counted once as begun and
  *     once as ended.
  *
- * A slot that its client released by `cancel` is one end in two counters. An instance that dies counts nothing more,
- * not even the beginning of a session that it has just named. A failover may lose how a session ended after it was
- * counted, so sessions from before it are not checked.
+ * A slot that its client released by `cancel` is one end in two counters. An instance that dies may not count its last
+ * commit. A failover may lose what was counted, so sessions from before it are not checked.
  */
 export class FleetCounts {
   readonly #isExact: boolean;
+  readonly #keepsAllEnds: boolean;
   readonly #tallies = new Map<string, Tally>();
   readonly #spared = new Set<string>();
 
-  constructor(isExact: boolean) {
+  constructor(isExact: boolean, keepsAllEnds: boolean) {
     this.#isExact = isExact;
+    this.#keepsAllEnds = keepsAllEnds;
   }
 
   /** A commit names the session. The commit may be lost, or its instance may die, before anything of it is reported. */
@@ -45,27 +55,12 @@ export class FleetCounts {
     tally.deadlineAt = Math.min(tally.deadlineAt, now);
   }
 
-  begun(session: string): void {
-    this.#tally(session).begun++;
-  }
-
-  ended(session: string, type: CountedType): void {
+  count(session: string, type: CountedType): void {
     this.#tally(session)[type]++;
   }
 
   failedOver(): void {
     for (const session of this.#tallies.keys()) this.#spared.add(session);
-  }
-
-  /** Whether the session is from before a failover. */
-  isSpared(session: string): boolean {
-    return this.#spared.has(session);
-  }
-
-  /** Whether some instance has counted an end of it. */
-  hasEnded(session: string): boolean {
-    const { granted, timeout, throttled, canceled } = this.#tally(session);
-    return granted + timeout + throttled + canceled > 0;
   }
 
   *miscounted(): Iterable<string> {
@@ -75,20 +70,26 @@ export class FleetCounts {
     }
   }
 
-  #isRight({ begun, lives, granted, timeout, throttled, canceled }: Tally): boolean {
-    const most = granted + timeout + throttled + canceled;
-    const least = most - Math.min(granted, canceled);
-    return this.#isExact ? least <= begun && begun <= most : least <= Math.max(1, begun, lives);
+  #isRight(tally: Tally): boolean {
+    const { "session-created": begun, lives, granted, returned, timeout, throttled, canceled } = tally;
+    const ended = timeout + throttled + canceled;
+    // An end may be forgotten in the decision that records it. Then the name begins again, and no commit shows that.
+    const most = Math.max(1, lives, this.#keepsAllEnds ? 1 : begun);
+    if (!this.#isExact) return begun <= most && ended <= most;
+    const delivered = granted - returned;
+    const isEnded = delivered + ended - Math.min(delivered, canceled) <= begun && begun <= delivered + ended;
+    return begun <= most && delivered >= 0 && delivered <= begun && ended <= begun && isEnded;
   }
 
   #tally(session: string): Tally {
     let tally = this.#tallies.get(session);
     if (tally === undefined) {
       tally = {
-        begun: 0,
+        "session-created": 0,
         lives: 0,
         deadlineAt: Number.NEGATIVE_INFINITY,
         granted: 0,
+        returned: 0,
         timeout: 0,
         throttled: 0,
         canceled: 0,

@@ -1,8 +1,7 @@
 import type { GrantedAnswer } from "@slotkeeper/protocol";
-import type { KeptCommit, KeptHost, QueueEvent } from "@slotkeeper/queue";
+import type { BookRecord, KeptCommit, KeptHost, QueueEvent } from "@slotkeeper/queue";
 import { differenceOf } from "./book-equality.ts";
 import { FleetCounts, isCounted } from "./fleet-counts.ts";
-import { InstanceLives } from "./instance-lives.ts";
 import { UseRules } from "./use-rules.ts";
 import { of, WorkConservation } from "./work-conservation.ts";
 import type { World } from "./world.ts";
@@ -18,7 +17,7 @@ const COMPARED_EVERY = 16;
  *   V3 a fence that is not above all earlier fences of its host, also across a failover
  *   V4 a cached book that differs from the store's at the same tag, or an index that differs from its records
  *   V5 a slot that stays free while a waiter may have it
- *   V6 a session that ends twice at an instance, never ends there, or is counted twice in the fleet
+ *   V6 a session that is counted twice in the fleet, or not at all although nothing went wrong
  *   V8 an instance that calls the store without end
  *   V9 a poll before the deadline of its session that is answered with a slot which had ended before that poll
  *   V10 a slot granted past an open breaker, or given back without its cooldown or minimum hold (`use-rules.ts`)
@@ -36,7 +35,6 @@ export class Invariants {
   readonly #delivered = new Set<string>();
   /** When the slots of clients ended in the store, by token. */
   readonly #endedAt = new Map<string, number>();
-  readonly #lives = new InstanceLives();
   readonly #fleet: FleetCounts;
   readonly uses: UseRules;
   #steps = 0;
@@ -47,7 +45,8 @@ export class Invariants {
     this.#conservation = new WorkConservation(world);
     this.uses = new UseRules(world.plan.config);
     const { crashes, pauses, storeJumps, store } = world.plan;
-    this.#fleet = new FleetCounts(crashes + pauses + storeJumps === 0 && store !== "rough" && world.keepsAllEnds);
+    const isExact = crashes + pauses + storeJumps === 0 && store !== "rough" && world.keepsAllEnds;
+    this.#fleet = new FleetCounts(isExact, world.keepsAllEnds);
   }
 
   onCommit(commit: KeptCommit): void {
@@ -62,7 +61,8 @@ export class Invariants {
     }
     for (const [kind, key] of changes.dels) {
       if (kind === "lease") this.#endedAt.set(key, this.#world.clock.now());
-      if (kind === "session") this.#fleet.forgotten(key, now);
+      // The mark of a session whose instance died is deleted when the session joins again.
+      if (kind === "session" && !changes.puts.some((record) => nameOf(record) === key)) this.#fleet.forgotten(key, now);
     }
     const granted = changes.puts.filter((record) => record.kind === "lease");
     for (const { key, session, fence } of granted.sort((a, b) => a.fence - b.fence)) {
@@ -104,16 +104,7 @@ export class Invariants {
     if (event.type === "cycle" || event.type === "probe-decision") return;
     const about = "session" in event ? (event.session ?? "") : "";
     this.#world.history.note(`${instance}: ${event.type} ${about}${"reason" in event ? ` ${event.reason}` : ""}`);
-    if (!("session" in event) || event.session === undefined || event.type === "uncollected") return;
-    const { type, session } = event;
-    const key = `${instance} ${session}`;
-    if (isCounted(type)) this.#fleet.ended(session, type);
-    if (type === "session-created") {
-      this.#lives.begun(key);
-      if (!event.isAdopted) this.#fleet.begun(session);
-    } else if (type !== "granted" && type !== "moved") this.#lives.ended(key);
-    else if (!this.#lives.left(key) && !this.#fleet.isSpared(session))
-      this.#fault("V6", `${key} ended twice, the second time ${type}`);
+    if (isCounted(event.type) && about !== "") this.#fleet.count(about, event.type);
   }
 
   check(): void {
@@ -138,13 +129,6 @@ export class Invariants {
       const { sessions, hosts, unsent } = instance.queue.dump();
       if (sessions.total + hosts.length + unsent === 0) continue;
       this.#fault("V7", `${instance.name}: ${sessions.total} sessions, ${hosts.length} hosts, ${unsent} inputs left`);
-    }
-    for (const key of this.#lives.open()) {
-      const session = key.slice(key.indexOf(" ") + 1);
-      // An instance that could not reach the store for a long time need not learn how a session ended, if another has
-      // counted it.
-      const isExcused = this.#fleet.isSpared(session) || this.#fleet.hasEnded(session);
-      if (this.#isAlive(key) && !isExcused) this.#fault("V6", `${key} never ended`);
     }
     for (const miscount of this.#fleet.miscounted()) this.#fault("V6", miscount);
   }
@@ -188,14 +172,14 @@ export class Invariants {
     }
   }
 
-  #isAlive(key: string): boolean {
-    return this.#world.instances.some(({ name, isAlive }) => isAlive && key.startsWith(`${name} `));
-  }
-
   #fault(rule: string, text: string): void {
     this.#world.history.close();
     this.violations.push(`${rule} at ${this.#world.clock.now()}: ${text}`);
   }
+}
+
+function nameOf(record: BookRecord): string {
+  return record.kind === "lease" ? record.session : record.key;
 }
 
 function describe(host: string, tag: string, { head, puts, dels }: KeptCommit["changes"]): string {

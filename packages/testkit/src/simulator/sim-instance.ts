@@ -37,7 +37,7 @@ export class SimInstance {
     this.name = name;
     this.clock = new SkewedClock(init.clock, this.gate, random.int(-plan.skewMs, plan.skewMs));
     this.store = new FaultyStore({ ...init, gate: this.gate });
-    this.queue = new FairQueue({
+    const queue = new FairQueue({
       store: plant.instanceStore?.(this.store, name) ?? this.store,
       clock: this.clock,
       random: () => random.next(),
@@ -48,6 +48,7 @@ export class SimInstance {
       config: plant.config?.(plan.config) ?? plan.config,
       observe: init.onEvent,
     });
+    this.queue = plant.queue?.(queue) ?? queue;
     void this.queue.start();
   }
 

@@ -1,5 +1,5 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
-import type { HostStore } from "@slotkeeper/queue";
+import type { FairQueue, HostStore } from "@slotkeeper/queue";
 import type { FaultKind } from "../history/line.ts";
 import { HistoryRecorder } from "../history/recorder.ts";
 import { Random } from "../random/random.ts";
@@ -20,6 +20,8 @@ export interface Plant {
   readonly store?: (store: HostStore) => HostStore;
   /** Wraps the store for one instance. */
   readonly instanceStore?: (store: HostStore, instance: string) => HostStore;
+  /** Wraps the engine of one instance. Called after `instanceStore` for the same instance. */
+  readonly queue?: (queue: FairQueue) => FairQueue;
   /** Changes the configuration of the instances. The checks use the configuration of the plan. */
   readonly config?: (config: FairQueueConfig) => FairQueueConfig;
   readonly newSecret?: () => () => string;

@@ -62,11 +62,10 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
     awayAt: maybe(instant),
   },
   session: {
-    end: fc.constantFrom("timeout", "canceled", "throttled", "released"),
+    end: fc.constantFrom("timeout", "canceled", "throttled", "released", "dropped"),
     keepUntil: instant,
     endedAt: maybe(instant),
     instance: maybe(text),
-    isExtended: maybe(flag),
     code: maybe(count),
     retryAt: maybe(instant),
   },

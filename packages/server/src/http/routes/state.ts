@@ -42,7 +42,7 @@ export const state: Handler<OperatorContext> = async (exchange, context) => {
       presence.sums(),
       telemetry.reader.totals(),
     ]);
-    const { at, sessions, counts, unsent } = queue.overview();
+    const { at, counts, unsent } = queue.overview();
     const hosts = await mapInTurns(page.keys, HOSTS_PER_TURN, (key) =>
       JSON.stringify(hostState(key, page.stored.get(key), { at, sessionRange }, context)),
     );
@@ -50,7 +50,7 @@ export const state: Handler<OperatorContext> = async (exchange, context) => {
       at,
       instance,
       configVersion: live.config.version,
-      sessions,
+      sessions: { ...queue.sessions() },
       counts: { ...counts },
       fleet: { ...sums, waiting },
       unsent,

@@ -1,5 +1,5 @@
 import type { PollAnswer } from "@slotkeeper/protocol";
-import type { Session } from "./session.ts";
+import type { Entry } from "./entry.ts";
 
 /**
  * Reports that a caller has left: an `AbortSignal`, or a smaller object of the server. Ten thousand held calls need ten
@@ -12,28 +12,45 @@ export interface CallSignal {
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
+export interface CallInit {
+  readonly cameAt: number;
+  /** When its window ends. The timer of the entry includes this time, so a held call needs no timer of its own. */
+  readonly until: number;
+  /** A first call that does not wait for a slot. It is never `granted`, as callers of the original service expect. */
+  readonly isFirst: boolean;
+  readonly signal: CallSignal | undefined;
+}
+
 /** One held call. It is answered once: when its session changes, when its window ends, or when its caller leaves. */
-export class Poll {
-  readonly #session: Session;
+export class Call {
+  readonly #entry: Entry;
   readonly #signal: CallSignal | undefined;
-  readonly #onLeft: (session: Session) => void;
+  readonly #onLeft: (entry: Entry) => void;
   #resolve!: (answer: PollAnswer) => void;
   #reject!: (reason: unknown) => void;
-  /** When its window ends. The timer of the session includes this time, so a held call needs no entry in the agenda. */
+  readonly cameAt: number;
   readonly until: number;
+  readonly isFirst: boolean;
   readonly answered: Promise<PollAnswer>;
 
-  constructor(session: Session, until: number, signal: CallSignal | undefined, onLeft: (session: Session) => void) {
-    this.#session = session;
+  constructor(entry: Entry, { cameAt, until, isFirst, signal }: CallInit, onLeft: (entry: Entry) => void) {
+    this.#entry = entry;
     this.#signal = signal;
     this.#onLeft = onLeft;
+    this.cameAt = cameAt;
     this.until = until;
+    this.isFirst = isFirst;
     this.answered = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    session.addPoll(this);
+    entry.addCall(this);
     signal?.addEventListener("abort", this.#leave);
+  }
+
+  /** Its window is over. A call that does not wait is always due, even if the store's clock was set back. */
+  isDue(now: number): boolean {
+    return this.until <= Math.max(now, this.cameAt);
   }
 
   answer(answer: PollAnswer): void {
@@ -48,11 +65,11 @@ export class Poll {
 
   readonly #leave = (): void => {
     this.fail(this.#signal?.reason);
-    this.#onLeft(this.#session);
+    this.#onLeft(this.#entry);
   };
 
   #close(): void {
-    this.#session.removePoll(this);
+    this.#entry.removeCall(this);
     this.#signal?.removeEventListener("abort", this.#leave);
   }
 }

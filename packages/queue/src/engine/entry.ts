@@ -1,0 +1,94 @@
+import type { SessionClaims } from "@slotkeeper/protocol";
+import type { Due } from "../agenda.ts";
+import type { LeaseRecord, WaiterRecord } from "../book/records.ts";
+import type { Input, Joining } from "../inputs.ts";
+import type { Call } from "./call.ts";
+import type { Host } from "./host.ts";
+
+const NO_CALLS: readonly Call[] = [];
+/** A token is signed again only if its time is older than this. */
+const PENDING_STEP_MS = 1_000;
+
+/**
+ * A session at this instance, exactly while it waits here, its arrival is on its way, or a lease made here is
+ * undelivered. Everything else about the session is in the book of its host. Only `Sessions` changes an entry.
+ */
+export class Entry implements Due {
+  readonly host: Host;
+  readonly #whenDue: (entry: Entry) => void;
+  #claims: SessionClaims;
+  /** Usually one. An array that is replaced needs less memory than a collection that changes. */
+  #calls: readonly Call[] = NO_CALLS;
+  /** When a call was last answered, or its caller left. Undefined: the client does not have the token yet. */
+  lastAnswerAt: number | undefined;
+  /** The fence of a lease that a commit of this instance made and that no call has taken yet. */
+  undelivered: number | undefined;
+  /** The number of arrivals that are on their way. */
+  joins = 0;
+  dueAt = 0;
+  agendaIndex = -1;
+
+  constructor(host: Host, claims: SessionClaims, whenDue: (entry: Entry) => void) {
+    this.host = host;
+    this.#claims = claims;
+    this.#whenDue = whenDue;
+  }
+
+  get id(): string {
+    return this.#claims.id;
+  }
+
+  /** The content of its token. */
+  get claims(): SessionClaims {
+    return this.#claims;
+  }
+
+  get calls(): readonly Call[] {
+    return this.#calls;
+  }
+
+  /** A call is open that takes a slot. */
+  get isPolled(): boolean {
+    return this.#calls.some(({ isFirst }) => !isFirst);
+  }
+
+  addCall(call: Call): void {
+    this.#calls = this.#calls.length === 0 ? [call] : [...this.#calls, call];
+  }
+
+  removeCall(call: Call): void {
+    this.#calls = this.#calls.length === 1 ? NO_CALLS : this.#calls.filter((other) => other !== call);
+  }
+
+  /** A repeated first call continues the session of the book, with its first arrival. */
+  follow(record: WaiterRecord | LeaseRecord): void {
+    const { arrivedAt, deadlineAt } = this.#claims;
+    const first = record.kind === "waiter" ? record.arrivedAt : Math.min(arrivedAt, record.grantedAt);
+    const until = record.kind === "waiter" ? record.deadlineAt : record.keepUntil;
+    if (first !== arrivedAt || until !== deadlineAt)
+      this.#claims = { ...this.#claims, arrivedAt: first, deadlineAt: until };
+  }
+
+  /** The session had not ended at the time `at`. Its next token says so (END3 of `session-ends.ts`). */
+  wasPendingAt(at: number): void {
+    const { arrivedAt, pendingAt = arrivedAt } = this.#claims;
+    if (at >= pendingAt + PENDING_STEP_MS) this.#claims = { ...this.#claims, pendingAt: at };
+  }
+
+  onDue(): void {
+    this.#whenDue(this);
+  }
+}
+
+/** The part of an `arrive` or `return` that describes the session. */
+export function joining(host: Host, { id, bucket, arrivedAt, deadlineAt, throttleWindowMs }: SessionClaims): Joining {
+  const { configured } = host;
+  const openMs = throttleWindowMs ?? configured.policy.breaker.openMs;
+  return { session: id, bucket, weight: configured.weightOf(bucket), arrivedAt, deadlineAt, openMs };
+}
+
+/** The input that ends a session. `at`: when the client called, or the session timed out. */
+export function endOf(claims: SessionClaims, end: "timeout" | "canceled", at: number): Input {
+  const { id: session, bucket, arrivedAt, deadlineAt: keepUntil, pendingAt } = claims;
+  return { kind: "end", session, bucket, arrivedAt, end, keepUntil, pendingAt, at };
+}
