@@ -9,14 +9,14 @@ export interface LifeAccount {
   readonly open: number;
 }
 
-const ENDS = new Set(["granted", "timeout", "canceled", "throttled", "moved"]);
+const ENDS = new Set(["granted", "timeout", "canceled", "throttled"]);
 const COUNTED = ["session_created", "granted", "timeout", "canceled", "throttled"] as const;
 
 /**
- * `open` and `adopted`: pending here. `left`: not ended when its process was stopped. `moved`: given up here; pending
- * or granted elsewhere, or continued by another copy here.
+ * `open`: begun here, and pending. `again`: pending again, after its slot was taken back. `left`: not ended when its
+ * process was stopped.
  */
-type Standing = "open" | "adopted" | "left" | "moved" | "granted" | "over";
+type Standing = "open" | "again" | "left" | "granted" | "over";
 
 /** The state of each session, in this process and the earlier ones. */
 export type Standings = Map<string, Standing>;
@@ -24,13 +24,9 @@ export type Standings = Map<string, Standing>;
 /**
  * Replays the log of one process, which must be at debug. Every session that is created ends once, before it is created
  * again.
- * A session is created where its first call arrives. Elsewhere and later it is adopted. There it may end if it has not
- * ended before; otherwise it only repeats its result, until it moves on.
- * A session that moved may be adopted again: if its client returns before the arrival of a timed-out copy was decided,
- * it gets another copy, and the first one moves.
- * A later process may also end a session without adopting it: its client cancels by token, the breaker opens, or its
- * deadline passes. That may be the first line about the session, if the process that issued the token was killed before
- * the store had the arrival.
+ * A session is created where the commit of its arrival was made. A later process may end it, also with a slot. That may
+ * be the first line about the session, if the process that committed the arrival was killed before it logged it.
+ * A slot that the client did not take is returned, and its session may get another one.
  * A slot that was delivered may still be cancelled by its owner. That counts as cancelled, and is not a second end.
  */
 export function accountOf(
@@ -41,23 +37,21 @@ export function accountOf(
   const faults: string[] = [];
   const loggedCounts = { session_created: 0, granted: 0, timeout: 0, canceled: 0, throttled: 0 };
   let ended = 0;
-  for (const [session, standing] of standings)
-    if (isPending(standing) || standing === "moved") standings.set(session, "left");
+  for (const [session, standing] of standings) if (isPending(standing)) standings.set(session, "left");
   for (const line of logged) {
-    const { msg, session, isAdopted } = JSON.parse(line) as { msg: string; session?: string; isAdopted?: boolean };
+    const { msg, session } = JSON.parse(line) as { msg: string; session?: string };
     if (session === undefined) continue;
     const standing = standings.get(session);
     if (msg === "session created") {
       if (isPending(standing)) faults.push(`${session} began while it lived`);
-      if (isAdopted !== true) loggedCounts.session_created++;
-      if (isAdopted !== true) standings.set(session, "open");
-      else if (standing !== "granted" && standing !== "over") standings.set(session, "adopted");
-    } else if (ENDS.has(msg) && (msg !== "moved" || isPending(standing))) {
-      if (msg in loggedCounts) loggedCounts[msg as keyof typeof loggedCounts]++;
+      loggedCounts.session_created++;
+      standings.set(session, "open");
+    } else if (msg === "returned") standings.set(session, "again");
+    else if (ENDS.has(msg)) {
+      loggedCounts[msg as keyof typeof loggedCounts]++;
       if (standing === "open") ended++;
-      else if (standing !== "adopted" && !mayEndUnadopted(standing, msg, isLater))
-        faults.push(`${session} ended again: ${msg}`);
-      standings.set(session, msg === "granted" || msg === "moved" ? msg : "over");
+      else if (standing !== "again" && !mayEnd(standing, msg, isLater)) faults.push(`${session} ended again: ${msg}`);
+      standings.set(session, msg === "granted" ? msg : "over");
     }
   }
   const { counts, sessions, unsent } = service.dump();
@@ -74,14 +68,13 @@ export function accountOf(
 }
 
 function isPending(standing: Standing | undefined): boolean {
-  return standing === "open" || standing === "adopted";
+  return standing === "open" || standing === "again";
 }
 
 /**
  * A slot is released, even if another process granted it. Or a later process ends a session that was pending in an
  * earlier one, or that the earlier one had not logged yet.
  */
-function mayEndUnadopted(standing: Standing | undefined, msg: string, isLater: boolean): boolean {
-  if (standing === "granted" || standing === "moved") return msg === "canceled";
-  return isLater && (standing === "left" || standing === undefined) && msg !== "granted" && msg !== "moved";
+function mayEnd(standing: Standing | undefined, msg: string, isLater: boolean): boolean {
+  return standing === "granted" ? msg === "canceled" : isLater && standing !== "over";
 }

@@ -20,10 +20,12 @@ export function recordOfRow([kind, key, fields]: RecordRow): BookRecord {
   return { kind, key, ...fields } as BookRecord;
 }
 
+/** Changes as they come from JSON, with the values that JSON cannot hold. */
 export function decodeChanges({ head, puts, dels }: Changes): Changes {
   return { head: head && decodeHead(head), puts: puts.map(decodeRecord), dels };
 }
 
+/** A book as it comes from JSON, with the values that JSON cannot hold. */
 export function decodeBook({ head, records }: BookImage): BookImage {
   return { head: decodeHead(head), records: records.map(decodeRecord) };
 }
