@@ -103,7 +103,7 @@ describe("long queues", () => {
     const done = await workDone(async () => {
       (await sem.acquire()).release();
     });
-    expect(done).toBeLessThan(1_000);
+    expect(done).toBeLessThan(waiters.length / 5);
     expect(waiters.every(({ status }) => status === "rejected")).toBe(true);
   });
 });
