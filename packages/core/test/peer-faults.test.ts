@@ -100,6 +100,7 @@ describe("long queues", () => {
     world().clock.advance(10);
     held.release();
     expect([sem.inUse, sem.waiting]).toEqual([0, 0]);
+    await settled();
     const done = await workDone(async () => {
       (await sem.acquire()).release();
     });
