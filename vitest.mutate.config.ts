@@ -2,10 +2,11 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import quick from "./vitest.quick.config.ts";
 
-/** Properties last: an example usually finds a change in a fraction of their time, and the first failure ends the run. */
+/** Long tests last: an example usually finds a change in a fraction of their time, and the first failure ends the run. */
 class ExamplesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isSlow = ({ moduleId }: TestSpecification): boolean => /\.(prop|sim)\.test\.ts$/.test(moduleId);
+    const isSlow = ({ moduleId }: TestSpecification): boolean =>
+      /(\.prop|\.sim|abort-every-step|peer-faults)\.test\.ts$/.test(moduleId);
     return [...files.filter((file) => !isSlow(file)), ...files.filter(isSlow)];
   }
 }
@@ -19,8 +20,8 @@ export default defineConfig({
     // A run has a thread of its own. In it the files share their modules, which saves most of its start.
     isolate: false,
     sequence: { sequencer: ExamplesFirst },
-    // Changes that make a call wait for ever are common. No test takes a tenth of this time.
-    testTimeout: 8_000,
+    // Changes that make a call wait for ever are common. No test takes a tenth of this time on a quiet machine.
+    testTimeout: 4_000,
     // Threads take the flags of their process.
     execArgv: [],
   },

@@ -1,19 +1,23 @@
 // Mutation testing: changes the code in small ways and looks whether a test fails. `npm run mutate -- --help` shows the options.
-import { mkdirSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
 import { byReason, FOLDER, GROUPS, reportOf, resultOf } from "./proof/mutation.mjs";
 import { record } from "./proof/record.mjs";
 
+/** The results of a file are kept each time when this number of lines is done. */
+const PIECE = 60;
+
 const HELP = `Usage: npm run mutate -- [options]
 
 Changes the code in small ways, one at a time, runs the pure tests that execute it, and reports the part of the changes that they find.
-The result of each file is kept. A file that was measured before is continued: only what changed since is measured again.
+Results are kept after every ${PIECE} lines. What was measured before is continued: only what changed since is measured again.
 
   --group NAMES    with commas between them: ${Object.keys(GROUPS).join(", ")} (all)
   --file TEXT      measures only the files of the groups whose path contains the text
   --missing        measures only the files that have changed or were not measured yet
+  --minutes N      ends after the piece in which the time is over; the same command continues there
   --again          forgets what was measured before
   --report         measures nothing: reports what was measured before
   --survivors      lists the changes that no test found
@@ -29,7 +33,16 @@ function fail(message) {
 function read() {
   const [flag, text] = [{ type: "boolean", default: false }, { type: "string" }];
   try {
-    const options = { group: text, file: text, missing: flag, again: flag, report: flag, survivors: flag, help: flag };
+    const options = {
+      group: text,
+      file: text,
+      minutes: text,
+      missing: flag,
+      again: flag,
+      report: flag,
+      survivors: flag,
+      help: flag,
+    };
     return parseArgs({ options }).values;
   } catch (error) {
     return fail(error.message);
@@ -54,12 +67,31 @@ function filesToMeasure(name) {
   return files.filter((file) => file.includes(values.file ?? ""));
 }
 
+const startedAt = performance.now();
+const isTimeOver = () => performance.now() - startedAt > Number(values.minutes ?? Infinity) * 60_000;
+
+/** Measures the pieces of a file, and then what crosses their ends. Only then the report of the file is complete. */
 async function measure(file, tests) {
-  console.log(file);
-  if (values.again) rmSync(reportOf(file), { force: true });
+  const [whole, part] = [reportOf(file), `${reportOf(file)}.part`];
+  if (values.again) for (const report of [whole, part]) rmSync(report, { force: true });
+  if (existsSync(whole) && !existsSync(part)) copyFileSync(whole, part);
   process.env["SLOTKEEPER_MUTATE_TESTS"] = tests.join(",");
+  const lines = readFileSync(resolve(ROOT, file), "utf8").split("\n").length;
+  const pieces = Array.from(
+    { length: Math.ceil(lines / PIECE) },
+    (_, index) => `:${index * PIECE + 1}-${(index + 1) * PIECE}`,
+  );
+  for (const piece of lines > 2 * PIECE ? [...pieces, ""] : [""]) {
+    if (isTimeOver()) return;
+    await mutate(file + piece, part);
+  }
+  renameSync(part, whole);
+}
+
+async function mutate(files, incrementalFile) {
+  console.log(files);
   await new Stryker({
-    mutate: [file],
+    mutate: [files],
     testRunner: "vitest",
     testRunnerNodeArgs: ["--expose-gc"],
     vitest: { configFile: resolve(ROOT, "vitest.mutate.config.ts"), related: false },
@@ -68,9 +100,9 @@ async function measure(file, tests) {
     tsconfigFile: "tsconfig.of-no-file.json",
     coverageAnalysis: "perTest",
     incremental: true,
-    incrementalFile: reportOf(file),
+    incrementalFile,
     concurrency: 1,
-    timeoutMS: 12_000,
+    timeoutMS: 8_000,
     reporters: process.stdout.isTTY ? ["progress"] : ["progress-append-only"],
     tempDirName: resolve(FOLDER, "tmp"),
     ignorePatterns: ["docs/images", "docs/dist", "deploy", ".proof", "**/dist", "**/dist-test"],
