@@ -21,7 +21,7 @@ export default defineConfig({
     isolate: false,
     sequence: { sequencer: ExamplesFirst },
     // Changes that make a call wait for ever are common. No test takes a tenth of this time on a quiet machine.
-    testTimeout: 4_000,
+    testTimeout: 2_500,
     // Threads take the flags of their process.
     execArgv: [],
   },

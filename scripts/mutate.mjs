@@ -70,18 +70,27 @@ function filesToMeasure(name) {
 const startedAt = performance.now();
 const isTimeOver = () => performance.now() - startedAt > Number(values.minutes ?? Infinity) * 60_000;
 
+/** The ranges of lines that the report of a part does not have yet, and the whole file. */
+function piecesOf(file, part) {
+  const source = readFileSync(resolve(ROOT, file), "utf8");
+  const { length } = source.split("\n");
+  const report = existsSync(part) ? JSON.parse(readFileSync(part, "utf8")).files[file] : undefined;
+  const mutants = report?.source === source ? report.mutants : [];
+  const pieces = [];
+  for (let from = 1; from <= length && length > 2 * PIECE; from += PIECE) {
+    const isDone = mutants.some(({ location: { start } }) => start.line >= from && start.line < from + PIECE);
+    if (!isDone) pieces.push(`:${from}-${from + PIECE - 1}`);
+  }
+  return [...pieces, ""];
+}
+
 /** Measures the pieces of a file, and then what crosses their ends. Only then the report of the file is complete. */
 async function measure(file, tests) {
   const [whole, part] = [reportOf(file), `${reportOf(file)}.part`];
   if (values.again) for (const report of [whole, part]) rmSync(report, { force: true });
   if (existsSync(whole) && !existsSync(part)) copyFileSync(whole, part);
   process.env["SLOTKEEPER_MUTATE_TESTS"] = tests.join(",");
-  const lines = readFileSync(resolve(ROOT, file), "utf8").split("\n").length;
-  const pieces = Array.from(
-    { length: Math.ceil(lines / PIECE) },
-    (_, index) => `:${index * PIECE + 1}-${(index + 1) * PIECE}`,
-  );
-  for (const piece of lines > 2 * PIECE ? [...pieces, ""] : [""]) {
+  for (const piece of piecesOf(file, part)) {
     if (isTimeOver()) return;
     await mutate(file + piece, part);
   }
