@@ -2,11 +2,12 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import quick from "./vitest.quick.config.ts";
 
+const isSlow = ({ moduleId }: TestSpecification): boolean =>
+  /(\.prop|\.sim|abort-every-step|peer-faults)\.test\.ts$/.test(moduleId);
+
 /** Long tests last: an example usually finds a change in a fraction of their time, and the first failure ends the run. */
 class ExamplesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isSlow = ({ moduleId }: TestSpecification): boolean =>
-      /(\.prop|\.sim|abort-every-step|peer-faults)\.test\.ts$/.test(moduleId);
     return [...files.filter((file) => !isSlow(file)), ...files.filter(isSlow)];
   }
 }
@@ -21,7 +22,7 @@ export default defineConfig({
     isolate: false,
     sequence: { sequencer: ExamplesFirst },
     // Changes that make a call wait for ever are common. No test takes a tenth of this time on a quiet machine.
-    testTimeout: 2_500,
+    testTimeout: 8_000,
     // Threads take the flags of their process.
     execArgv: [],
   },

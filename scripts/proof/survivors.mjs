@@ -18,9 +18,9 @@ export const EXPLAINED = {
       "gate.ts: this.#idle.length > 0 → true",
       "gate.ts: knownId → true",
       "gate.ts: policy.onEvent → true",
-    'gate.ts: typeof waiter === "function" → false',
-    "gate.ts: waiter.waitSignal → true",
-    "gate.ts: timeoutMs < Infinity → true",
+      'gate.ts: typeof waiter === "function" → false',
+      "gate.ts: waiter.waitSignal → true",
+      "gate.ts: timeoutMs < Infinity → true",
       "gate.ts: timeoutMs < Infinity → timeoutMs <= Infinity",
     ],
   "The condition is only there for the types, or another one decides before it": [
