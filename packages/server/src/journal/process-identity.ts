@@ -37,7 +37,7 @@ export async function isAlive(other: ProcessIdentity, self: ProcessIdentity): Pr
  * for a process that has ended, even if its parent has not waited for it: its entry stays (state Z or X), but it does
  * not run any more.
  */
-async function startOf(pid: number): Promise<string | undefined> {
+export async function startOf(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => undefined);
   const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
   return /[ZX]/i.test(fields?.[0] ?? "") ? undefined : fields?.[19];

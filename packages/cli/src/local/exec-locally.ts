@@ -1,0 +1,111 @@
+/**
+ * Runs a command while a slot of this machine is held.
+ *
+ * LOCAL1  The process of the command exists before the slot is asked for, and the keeper knows its id. So the slot lasts
+ *     until the command has ended, and all that it started and that kept the descriptor, even if `exec` is killed.
+ * LOCAL2  The command starts only after the grant is written to a file, and never if `exec` dies before.
+ */
+import { checkFolder, Holder, KeeperLink, keeperSocket } from "@slotkeeper/client/node/parts";
+import { acquireVisibly } from "../acquire-visibly.ts";
+import { withoutKeys } from "../command-environment.ts";
+import type { Signals } from "../signals.ts";
+import { defaultBucket } from "./default-bucket.ts";
+import { HELD_VARIABLE, heldSlots } from "./held-slots.ts";
+import { Hold } from "./hold.ts";
+import { keeperCommand } from "./keeper-command.ts";
+import { capacityText, useOf } from "./use.ts";
+import { answerOf, KeeperRefusal, waitLocally } from "./wait.ts";
+import { WaitingCommand } from "./waiting-command.ts";
+
+export interface LocalFlags {
+  readonly name?: string | undefined;
+  readonly slots?: string | undefined;
+  readonly as?: string | undefined;
+  readonly timeout?: string | undefined;
+  readonly socket?: string | undefined;
+  readonly close?: boolean | undefined;
+  readonly nested?: boolean | undefined;
+  readonly quiet?: boolean | undefined;
+  readonly json?: boolean | undefined;
+  readonly "pass-token"?: boolean | undefined;
+}
+
+export async function execLocally(flags: LocalFlags, command: readonly string[], signals: Signals): Promise<number> {
+  const { name = "" } = flags;
+  const socket = keeperSocket(flags.socket);
+  const held = heldSlots();
+  const env = withoutKeys(flags["pass-token"] === true);
+  if (held.some((other) => other.socket === socket && other.name === name.toLowerCase())) {
+    if (flags.nested !== true) throw new TypeError(nestedText(name));
+    return runNested(command, env, signals);
+  }
+  const link = new KeeperLink(socket, keeperCommand);
+  checkFolder(socket);
+  const holder = new Holder(socket);
+  const waiting = new WaitingCommand(command, env, flags.close === true ? undefined : holder);
+  if (flags.close !== true) holder.handOver();
+  try {
+    const headers = holder.header({ pid: waiting.pid, command: command.join(" ") });
+    const { slotToken, fence } = await granted(link, flags, headers, signals.waiting);
+    const hold = await Hold.open(link, headers, slotToken, () => waiting.kill("SIGTERM"));
+    signals.child = waiting;
+    waiting.start({
+      SLOTKEEPER_NAME: name,
+      SLOTKEEPER_SLOT: String(hold.slot),
+      SLOTKEEPER_FENCE: String(fence),
+      [HELD_VARIABLE]: JSON.stringify([...held, { socket, name: name.toLowerCase() }]),
+    });
+    return hold.ended(await waiting.exited);
+  } finally {
+    waiting.abandon();
+    holder.close();
+  }
+}
+
+function nestedText(name: string): string {
+  return `This command already runs under a slot of "${name}", and would wait for itself. To run under that slot, use --nested.`;
+}
+
+async function runNested(command: readonly string[], env: NodeJS.ProcessEnv, signals: Signals): Promise<number> {
+  const nested = new WaitingCommand(command, env, undefined);
+  signals.child = nested;
+  nested.start({});
+  return nested.exited;
+}
+
+async function granted(
+  link: KeeperLink,
+  flags: LocalFlags,
+  headers: { readonly [name: string]: string },
+  signal: AbortSignal,
+) {
+  const { name = "", slots, timeout } = flags;
+  const hostname = `sem:${name}`;
+  const look = async () => {
+    const path = `/api/v0/local?name=${encodeURIComponent(hostname.toLowerCase())}`;
+    return useOf(answerOf(await link.call({ path })));
+  };
+  try {
+    return await acquireVisibly({
+      name,
+      isShown: flags.quiet !== true && flags.json !== true,
+      look,
+      acquire: (onPending) =>
+        waitLocally(
+          link,
+          {
+            hostname,
+            bucket: flags.as ?? defaultBucket(),
+            slots: slots === undefined ? undefined : Number(slots),
+            timeoutMs: timeout === undefined ? undefined : Number(timeout) * 1000,
+            headers,
+            signal,
+          },
+          onPending,
+        ),
+    });
+  } catch (error) {
+    if (!(error instanceof KeeperRefusal && error.problem === "CAPACITY_MISMATCH")) throw error;
+    throw new KeeperRefusal(capacityText(name, Number(slots), await look()), error.problem);
+  }
+}

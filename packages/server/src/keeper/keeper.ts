@@ -1,0 +1,242 @@
+/**
+ * The keeper of the slots of one machine: the engine of the service on a Unix socket, for the processes of one user.
+ *
+ * KEEP1  It answers only after `claim` has confirmed that no other keeper serves, and all leases of the earlier keeper
+ *     are in its book.
+ * KEEP2  A lease is written to a file before it is answered (`kept-store.ts`), and lives as long as its holder
+ *     (`holder.ts`). It never ends by time.
+ * KEEP3  It ends without a trace when no process has held or waited for `idleMs`. A call that arrives at that moment is
+ *     cut off, and its client repeats it at the next keeper.
+ */
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { dirname, join } from "node:path";
+import { FairQueue, type QueueEvent } from "@slotkeeper/queue";
+import { realClock } from "slotkeeper";
+import { endOfTurn } from "../end-of-turn.ts";
+import { thisProcess } from "../journal/process-identity.ts";
+import { QueryTokens } from "../tokens/query-tokens.ts";
+import { newSecret, newSessionId } from "../tokens/random-names.ts";
+import { VERSION } from "../version.ts";
+import { CALLS, type CallContext, json, problem } from "./calls.ts";
+import type { HolderCall } from "./holder.ts";
+import { Holders } from "./holders.ts";
+import { KeptStore } from "./kept-store.ts";
+import { LeaseFiles } from "./lease-files.ts";
+import { localNames } from "./view.ts";
+import type { WholeService } from "./whole-service.ts";
+
+export interface KeeperInit {
+  /** The path on which it listens. */
+  readonly path: string;
+  /** What the names of files begin with. */
+  readonly prefixes: { readonly holder: string; readonly lease: string; readonly log: string };
+  readonly protocol: number;
+  /** Undefined: it stays. */
+  readonly idleMs: number | undefined;
+  /** Called when it listens. Returns whether it is the only keeper. */
+  claim(): Promise<boolean>;
+  isListening(path: string): Promise<boolean>;
+  log(line: string): void;
+  /** Called when it ends because it is idle, or when it lost the claim. Must end the process. */
+  end(): void;
+}
+
+const CHECK_MS = 250;
+const MOST_BODY_BYTES = 64 * 1024;
+/** Files that are younger may belong to a process that is about to use them. */
+const LEFT_OVER_MS = 1_000;
+const FOREVER_SECONDS = 10 * 365 * 86_400;
+
+/** The kernel ends a lease, not a time. The first user of a name sets its slots, else it has one. */
+const KEEPER_QUEUE = {
+  maxSlotPerHost: 1,
+  maxSlotPerIp: -1,
+  maxWaitersPerHost: 0,
+  globalMaxWaiters: -1,
+  maxWaitMs: 86_400_000,
+  zombieTimeoutSeconds: FOREVER_SECONDS,
+  maxHoldSeconds: FOREVER_SECONDS,
+} as const;
+
+export class Keeper {
+  readonly #init: KeeperInit;
+  readonly #server: Server;
+  readonly #ready: Promise<Parts | undefined>;
+  #whole: Promise<WholeService> | undefined;
+  #requests = 0;
+  #idleSince = Date.now();
+
+  constructor(init: KeeperInit) {
+    this.#init = init;
+    this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 }, (request, response) => {
+      void this.#serve(request, response);
+    });
+    this.#ready = this.#start();
+  }
+
+  /** Resolves to false if another keeper serves. Rejects if it cannot listen. */
+  async started(): Promise<boolean> {
+    return (await this.#ready) !== undefined;
+  }
+
+  /** Removes all files that no process uses. */
+  async sweep(): Promise<void> {
+    const { path, prefixes, isListening } = this.#init;
+    const folder = dirname(path);
+    for (const name of readdirSync(folder)) {
+      const file = join(folder, name);
+      if (file === path || name.startsWith(prefixes.lease) || ageOf(file) < LEFT_OVER_MS) continue;
+      if (statOf(file)?.isSocket() === true && !(await isListening(file))) rmSync(file, { force: true });
+    }
+  }
+
+  async #start(): Promise<Parts | undefined> {
+    const { path, prefixes, claim, log, idleMs } = this.#init;
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen({ path, backlog: 1024 }, resolve);
+    });
+    if (!(await claim())) return undefined;
+    const self = await thisProcess();
+    const parts = new Parts(dirname(path), prefixes.lease, self);
+    await parts.queue.start();
+    log(`keeper ${VERSION}, process ${process.pid}, listens on ${path}; ${parts.restored} leases restored`);
+    await this.sweep();
+    if (idleMs !== undefined) setInterval(() => void this.#endIfIdle(parts, idleMs), CHECK_MS);
+    return parts;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#requests++;
+    response.on("close", () => this.#requests--);
+    try {
+      const parts = await this.#ready;
+      if (parts !== undefined) await this.#answer(parts, request, response);
+    } catch (error) {
+      this.#init.log(`a call failed: ${(error as Error).stack}`);
+      if (!response.headersSent) problem(response, "INTERNAL");
+    }
+  }
+
+  async #answer(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+    if (pathname === "/api/v0/local") {
+      const names = await localNames(parts.store, parts.holders, realClock.now(), searchParams.get("name") ?? undefined);
+      json(response, 200, { protocol: this.#init.protocol, version: VERSION, pid: process.pid, names });
+      return;
+    }
+    const call = CALLS[pathname];
+    if (call === undefined) {
+      (await this.#loadWhole(parts)).serve(request, response);
+      return;
+    }
+    const about = holderOf(request);
+    if (about?.protocol !== this.#init.protocol) {
+      problem(response, "BAD_REQUEST", this.#otherProtocol(about?.protocol));
+      return;
+    }
+    const body = await bodyOf(request);
+    await call({ request, response, holder: await parts.holders.of(about), body }, parts);
+  }
+
+  #otherProtocol(theirs: number | undefined): string {
+    const { protocol } = this.#init;
+    const which = theirs === undefined ? "Expected a call of slotkeeper" : `This command speaks protocol ${theirs}`;
+    return `${which}, and the keeper (version ${VERSION}, process ${process.pid}) speaks ${protocol}. Stop it when its commands have ended: kill ${process.pid}`;
+  }
+
+  /** The routes for operators and the dashboard: loaded when one is asked for. */
+  #loadWhole(parts: Parts): Promise<WholeService> {
+    this.#whole ??= import("./whole-service.ts").then(async ({ WholeService: Loaded }) => {
+      const whole = await Loaded.start({ queue: parts.queue, store: parts.store, fairQueue: KEEPER_QUEUE });
+      parts.observe = (event) => whole.observe(event);
+      return whole;
+    });
+    return this.#whole;
+  }
+
+  async #endIfIdle({ holders, queue }: Parts, idleMs: number): Promise<void> {
+    if (holders.size > 0 || this.#requests > 0 || queue.overview().unsent > 0) this.#idleSince = Date.now();
+    if (Date.now() - this.#idleSince < idleMs) return;
+    await this.sweep();
+    if (holders.size === 0 && this.#requests === 0) this.#init.end();
+  }
+}
+
+/** The engine with its store and its holders. */
+class Parts implements CallContext {
+  readonly folder: string;
+  readonly queue: FairQueue;
+  readonly store: KeptStore;
+  readonly holders: Holders;
+  readonly tokens: QueryTokens;
+  readonly restored: number;
+  observe: (event: QueueEvent) => void = () => {};
+
+  constructor(folder: string, leasePrefix: string, self: Awaited<ReturnType<typeof thisProcess>>) {
+    this.folder = folder;
+    const [boot = ""] = self.place.split(" ");
+    // The folder protects the keeper, not this key. Tokens must outlive the keeper, but not the machine's start.
+    this.tokens = new QueryTokens([`keeper ${boot}`]);
+    const files = new LeaseFiles(folder, leasePrefix, boot);
+    const leases = files.read();
+    this.restored = leases.length;
+    this.holders = new Holders({
+      self,
+      release: (slotToken) => this.queue.release({ slotToken }),
+      cancel: ({ host, record: { key: id, bucket, arrivedAt, deadlineAt } }) =>
+        void this.queue.cancel({ id, host, bucket, arrivedAt, deadlineAt }),
+    });
+    for (const { holder } of leases) this.holders.restore(holder);
+    this.store = new KeptStore({
+      clock: realClock,
+      files,
+      leases,
+      holderOf: (session) => this.holders.find(session)?.about,
+      onCommit: (host, changes) => this.holders.apply(host, changes),
+    });
+    for (const { host, lease } of leases) this.holders.adopt(host, lease);
+    this.queue = new FairQueue({
+      store: this.store,
+      clock: realClock,
+      random: Math.random,
+      newSessionId,
+      newSecret,
+      instance: `keeper-${self.id}`,
+      config: KEEPER_QUEUE,
+      observe: (event) => this.observe(event),
+      soon: endOfTurn(),
+    });
+  }
+}
+
+function holderOf({ headers }: IncomingMessage): HolderCall | undefined {
+  try {
+    return JSON.parse(String(headers["x-slotkeeper-holder"])) as HolderCall;
+  } catch {
+    return undefined;
+  }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<object> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length;
+    if (bytes <= MOST_BODY_BYTES) chunks.push(chunk as Buffer);
+  }
+  try {
+    return Object(JSON.parse(Buffer.concat(chunks).toString())) as object;
+  } catch {
+    return {};
+  }
+}
+
+function statOf(file: string) {
+  return statSync(file, { throwIfNoEntry: false });
+}
+
+function ageOf(file: string): number {
+  return Date.now() - (statOf(file)?.ctimeMs ?? 0);
+}
