@@ -29,25 +29,24 @@ const IDLE_MS = 10_000;
 export async function keeperCommand(args: readonly string[]): Promise<ExitCode> {
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
-  const files = flags.log === undefined ? [] : [flags.log];
-  return keep(keeperSocket(flags.socket), { idleMs: IDLE_MS, files, onReady: () => {} });
+  return keep(keeperSocket(flags.socket), { idleMs: IDLE_MS, logFile: flags.log, onReady: () => {} });
 }
 
 interface KeepOptions {
   /** Undefined: it stays. */
   readonly idleMs: number | undefined;
   /** Removed at the end. */
-  readonly files: readonly string[];
+  readonly logFile: string | undefined;
   onReady(path: string): void;
 }
 
 /** Runs a keeper until it is idle, or until a signal ends it. The next keeper takes over the slots that are held then. */
-export async function keep(socket: string, { idleMs, files, onReady }: KeepOptions): Promise<ExitCode> {
+export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOptions): Promise<ExitCode> {
   checkFolder(socket);
   const own = `${socket}.k${randomBytes(3).toString("hex")}`;
   let claimed: string | undefined;
   const end = () => {
-    for (const file of [claimed, own, ...files]) if (file !== undefined) rmSync(file, { force: true });
+    for (const file of [claimed, own, logFile]) if (file !== undefined) rmSync(file, { force: true });
     process.exit(EXIT.ok);
   };
   const claim = async () => {
@@ -56,7 +55,7 @@ export async function keep(socket: string, { idleMs, files, onReady }: KeepOptio
     return claimed !== undefined;
   };
   const log = (line: string) => process.stderr.write(`${new Date().toISOString()} ${line}\n`);
-  const keeper = new Keeper({ path: own, prefixes: FILE_PREFIX, protocol: PROTOCOL, idleMs, claim, isListening, log, end });
+  const keeper = new Keeper({ path: own, prefixes: FILE_PREFIX, protocol: PROTOCOL, logFile, idleMs, claim, isListening, log, end });
   if (!(await keeper.started())) {
     if (idleMs !== undefined) end();
     process.stderr.write(`Another keeper serves ${socket}.\n`);

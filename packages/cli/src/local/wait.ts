@@ -66,7 +66,11 @@ export async function waitLocally(
       );
     } catch (error) {
       if (signal.aborted || !timeout.aborted) throw error;
-      throw Object.assign(new Error("timed out"), { code: "ACQUIRE_TIMEOUT", hostname, waitedMs: timeoutMs });
+      throw Object.assign(new Error("timed out"), {
+        code: "ACQUIRE_TIMEOUT",
+        hostname: hostname.replace(/^sem:/, ""),
+        waitedMs: timeoutMs,
+      });
     }
     if (answer.result === "granted") return answer;
     // The keeper does not know the session any more: ask again.

@@ -22,6 +22,9 @@ const LOG_LINES = 5;
 /** The descriptor with which a command holds its slot. The keeper must not inherit it from a command. */
 export const LEASE_FD = 77;
 
+/** The keeper has little to do, so a small heap is enough for it. */
+export const NODE_OPTIONS = ["--max-semi-space-size=1", "--optimize-for-size"] as const;
+
 /** The command line of `slotkeeper`, without arguments. */
 export type KeeperCommand = readonly [file: string, ...args: string[]];
 

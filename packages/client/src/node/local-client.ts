@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { SlotClientOptions } from "../options.ts";
 import { SlotClient } from "../slot-client.ts";
-import type { KeeperCommand } from "./find-keeper.ts";
+import { type KeeperCommand, NODE_OPTIONS } from "./find-keeper.ts";
 import { Holder } from "./holder.ts";
 import { KeeperLink } from "./keeper-link.ts";
 import { checkFolder, keeperSocket } from "./socket-folder.ts";
@@ -55,7 +55,7 @@ export function localClient({ socket, command, ...options }: LocalClientOptions 
 function installedCommand(): KeeperCommand {
   try {
     const manifest = createRequire(import.meta.url).resolve("@slotkeeper/cli/package.json");
-    return [process.execPath, join(dirname(manifest), "bin/slotkeeper.mjs")];
+    return [process.execPath, ...NODE_OPTIONS, join(dirname(manifest), "bin/slotkeeper.mjs")];
   } catch {
     return ["slotkeeper"];
   }

@@ -13,7 +13,7 @@ import type { QueryTokens } from "../tokens/query-tokens.ts";
 import { systemWords } from "../words/system-words.ts";
 import type { Holder } from "./holder.ts";
 import { sessionOf } from "./holders.ts";
-import type { KeptStore } from "./kept-store.ts";
+import type { KeptLeases } from "./kept-leases.ts";
 
 /** The fields of all calls. Each call reads its own. */
 interface Body {
@@ -30,7 +30,7 @@ interface Body {
 
 export interface CallContext {
   readonly queue: FairQueue;
-  readonly store: KeptStore;
+  readonly leases: KeptLeases;
   readonly tokens: QueryTokens;
   readonly folder: string;
 }
@@ -45,7 +45,7 @@ export interface HolderExchange {
 type CallHandler = (exchange: HolderExchange, context: CallContext) => void | Promise<void>;
 
 const acquire: CallHandler = async ({ response, holder, body }, context) => {
-  const { queue, tokens, store, folder } = context;
+  const { queue, tokens, leases, folder } = context;
   const controller = new AbortController();
   response.on("close", () => controller.abort());
   let answer: BeginAnswer;
@@ -58,9 +58,9 @@ const acquire: CallHandler = async ({ response, holder, body }, context) => {
     else throw error;
     return;
   }
-  if (answer.result === "pending" && store.failure !== undefined) {
+  if (answer.result === "pending" && leases.failure !== undefined) {
     queue.cancel(answer.session);
-    problem(response, "BAD_REQUEST", `The keeper cannot write to ${folder}: ${systemWords(store.failure)}`);
+    problem(response, "BAD_REQUEST", `The keeper cannot write to ${folder}: ${systemWords(leases.failure)}`);
     return;
   }
   const { body: reply, headers } = wireAnswer(answer, (session) => tokens.sign(session, body.queryToken));
@@ -103,8 +103,8 @@ const cancel: CallHandler = ({ response, body }, { queue, tokens }) => {
 };
 
 /** Stays open while `exec` lives. Its first line has the number of the slot. */
-const hold: CallHandler = ({ response, holder, body }, { store }) => {
-  const slot = store.slotOf(String(body.slotToken));
+const hold: CallHandler = ({ response, holder, body }, { leases }) => {
+  const slot = leases.slotOf(String(body.slotToken));
   if (slot === undefined) {
     problem(response, "SLOT_LOST");
     return;

@@ -1,4 +1,5 @@
 /** All holders, with what each holds and waits for. A holder that has ended gives everything back. */
+import { rmSync } from "node:fs";
 import type { Changes, LeaseRecord, WaiterRecord } from "@slotkeeper/queue";
 import type { ProcessIdentity } from "../journal/process-identity.ts";
 import { Holder, type HolderAbout, type HolderCall } from "./holder.ts";
@@ -55,14 +56,10 @@ export class Holders {
     return opening;
   }
 
-  /** A holder of an earlier keeper. */
-  restore(about: HolderAbout): void {
+  /** A lease of an earlier keeper, with its holder. */
+  restore(about: HolderAbout, lease: LeaseRecord): void {
     if (!this.#entries.has(about.id)) this.#watch(new Holder(about, this.#init.self));
-  }
-
-  /** A lease of an earlier keeper. */
-  adopt(host: string, lease: LeaseRecord): void {
-    this.apply(host, { head: undefined, puts: [lease], dels: [] });
+    this.#entries.get(about.id)?.leases.set(lease.key, lease);
   }
 
   find(session: string): Holder | undefined {
@@ -99,6 +96,7 @@ export class Holders {
     this.#entries.set(id, entry);
     void holder.ended().then(() => {
       this.#entries.delete(id);
+      rmSync(holder.about.socket, { force: true });
       this.#giveBack(entry);
     });
     return holder;

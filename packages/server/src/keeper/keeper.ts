@@ -11,7 +11,7 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { dirname, join } from "node:path";
-import { FairQueue, type QueueEvent } from "@slotkeeper/queue";
+import { FairQueue, MemoryStore, type QueueEvent } from "@slotkeeper/queue";
 import { realClock } from "slotkeeper";
 import { endOfTurn } from "../end-of-turn.ts";
 import { thisProcess } from "../journal/process-identity.ts";
@@ -21,7 +21,7 @@ import { VERSION } from "../version.ts";
 import { CALLS, type CallContext, json, problem } from "./calls.ts";
 import type { HolderCall } from "./holder.ts";
 import { Holders } from "./holders.ts";
-import { KeptStore } from "./kept-store.ts";
+import { hostsOf, KeptLeases } from "./kept-leases.ts";
 import { LeaseFiles } from "./lease-files.ts";
 import { localNames } from "./view.ts";
 import type { WholeService } from "./whole-service.ts";
@@ -30,7 +30,9 @@ export interface KeeperInit {
   /** The path on which it listens. */
   readonly path: string;
   /** What the names of files begin with. */
-  readonly prefixes: { readonly holder: string; readonly lease: string; readonly log: string };
+  readonly prefixes: { readonly lease: string };
+  /** The file that its log goes to. */
+  readonly logFile: string | undefined;
   readonly protocol: number;
   /** Undefined: it stays. */
   readonly idleMs: number | undefined;
@@ -80,14 +82,16 @@ export class Keeper {
     return (await this.#ready) !== undefined;
   }
 
-  /** Removes all files that no process uses. */
+  /** Removes all files that no process uses. The files of leases are removed with their leases. */
   async sweep(): Promise<void> {
-    const { path, prefixes, isListening } = this.#init;
+    const { path, prefixes, isListening, logFile } = this.#init;
     const folder = dirname(path);
     for (const name of readdirSync(folder)) {
       const file = join(folder, name);
-      if (file === path || name.startsWith(prefixes.lease) || ageOf(file) < LEFT_OVER_MS) continue;
-      if (statOf(file)?.isSocket() === true && !(await isListening(file))) rmSync(file, { force: true });
+      const stat = statSync(file, { throwIfNoEntry: false });
+      if (stat === undefined || Date.now() - stat.ctimeMs < LEFT_OVER_MS || file === logFile) continue;
+      const isUnused = stat.isSocket() ? !(await isListening(file)) : !name.startsWith(prefixes.lease);
+      if (isUnused) rmSync(file, { force: true });
     }
   }
 
@@ -122,7 +126,7 @@ export class Keeper {
   async #answer(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
     if (pathname === "/api/v0/local") {
-      const names = await localNames(parts.store, parts.holders, realClock.now(), searchParams.get("name") ?? undefined);
+      const names = await localNames(parts, realClock.now(), searchParams.get("name") ?? undefined);
       json(response, 200, { protocol: this.#init.protocol, version: VERSION, pid: process.pid, names });
       return;
     }
@@ -168,7 +172,8 @@ export class Keeper {
 class Parts implements CallContext {
   readonly folder: string;
   readonly queue: FairQueue;
-  readonly store: KeptStore;
+  readonly store: MemoryStore;
+  readonly leases: KeptLeases;
   readonly holders: Holders;
   readonly tokens: QueryTokens;
   readonly restored: number;
@@ -188,15 +193,15 @@ class Parts implements CallContext {
       cancel: ({ host, record: { key: id, bucket, arrivedAt, deadlineAt } }) =>
         void this.queue.cancel({ id, host, bucket, arrivedAt, deadlineAt }),
     });
-    for (const { holder } of leases) this.holders.restore(holder);
-    this.store = new KeptStore({
+    for (const { holder, lease } of leases) this.holders.restore(holder, lease);
+    const holderOf = (session: string) => this.holders.find(session)?.about;
+    this.leases = new KeptLeases({ files, leases, holderOf });
+    this.store = new MemoryStore({
       clock: realClock,
-      files,
-      leases,
-      holderOf: (session) => this.holders.find(session)?.about,
-      onCommit: (host, changes) => this.holders.apply(host, changes),
+      hosts: hostsOf(leases, realClock.now(), KEEPER_QUEUE),
+      beforeCommit: this.leases.keep,
+      onCommit: ({ host, changes }) => this.holders.apply(host, changes),
     });
-    for (const { host, lease } of leases) this.holders.adopt(host, lease);
     this.queue = new FairQueue({
       store: this.store,
       clock: realClock,
@@ -231,12 +236,4 @@ async function bodyOf(request: IncomingMessage): Promise<object> {
   } catch {
     return {};
   }
-}
-
-function statOf(file: string) {
-  return statSync(file, { throwIfNoEntry: false });
-}
-
-function ageOf(file: string): number {
-  return Date.now() - (statOf(file)?.ctimeMs ?? 0);
 }

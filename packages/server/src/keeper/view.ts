@@ -1,9 +1,9 @@
 /** Who holds what and who waits, with processes, for `status --local` and for the line of a command that waits. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { type LeaseRecord, snapshotOf, type WaiterRecord } from "@slotkeeper/queue";
+import { type HostStore, type LeaseRecord, snapshotOf, type WaiterRecord } from "@slotkeeper/queue";
 import type { Holder } from "./holder.ts";
 import type { Holders } from "./holders.ts";
-import type { KeptStore } from "./kept-store.ts";
+import type { KeptLeases } from "./kept-leases.ts";
 
 /** One name of this machine. */
 export interface LocalName {
@@ -29,8 +29,7 @@ export interface LocalHolder extends LocalUser {
 
 /** The names in use, or only one. */
 export async function localNames(
-  store: KeptStore,
-  holders: Holders,
+  { store, leases: kept, holders }: { store: HostStore; leases: KeptLeases; holders: Holders },
   now: number,
   only: string | undefined,
 ): Promise<LocalName[]> {
@@ -45,7 +44,7 @@ export async function localNames(
       const holder = holders.find(lease.session);
       const keptBy = holder !== undefined && (await holder.isLeftBehind()) ? processesWith(holder) : undefined;
       const user = userOf(lease.bucket, holder, now - lease.grantedAt);
-      return { ...user, slot: store.slotOf(lease.key) ?? 0, ...(keptBy && { keptBy }) };
+      return { ...user, slot: kept.slotOf(lease.key) ?? 0, ...(keptBy && { keptBy }) };
     });
     const waiters = waits
       .sort((a, b) => a.arrivedAt - b.arrivedAt)

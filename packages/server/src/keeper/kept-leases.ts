@@ -1,37 +1,33 @@
+import type { FairQueueConfig } from "@slotkeeper/protocol";
 import {
   type Changes,
   type Commit,
-  type CommitReply,
   type KeptHost,
   type LeaseRecord,
-  MemoryStore,
-  type MemoryStoreOptions,
+  resolveHost,
+  resolveOptions,
 } from "@slotkeeper/queue";
-import type { Clock } from "slotkeeper";
 import type { HolderAbout } from "./holder.ts";
 import type { KeptLease, LeaseFiles } from "./lease-files.ts";
 
-interface KeptStoreInit extends Pick<MemoryStoreOptions, "clock"> {
+interface KeptLeasesInit {
   readonly files: LeaseFiles;
-  /** The leases of the earlier keeper that are still held. */
+  /** The leases of the earlier keeper. */
   readonly leases: readonly KeptLease[];
   holderOf(session: string): HolderAbout | undefined;
-  onCommit(host: string, changes: Changes): void;
 }
 
 /**
- * The memory store of a keeper: it writes each lease to a file before the commit is accepted, and removes the file of
- * each lease that ends. A commit whose file cannot be written fails, and the engine repeats it.
+ * The leases with their files and the numbers of their slots. Each lease gets its file before its commit is accepted, and
+ * loses it when it ends. If a file cannot be written, the commit fails, and the engine repeats it.
  */
-export class KeptStore extends MemoryStore {
-  readonly #init: KeptStoreInit;
-  /** The leases with a file, by token. */
+export class KeptLeases {
+  readonly #init: KeptLeasesInit;
   readonly #kept = new Map<string, { readonly host: string; readonly slot: number; readonly lease: LeaseRecord }>();
   /** Why the last lease could not be written. */
-  failure: NodeJS.ErrnoException | undefined;
+  failure: unknown;
 
-  constructor(init: KeptStoreInit) {
-    super({ clock: init.clock, hosts: hostsOf(init.leases, init.clock) });
+  constructor(init: KeptLeasesInit) {
     this.#init = init;
     for (const { host, slot, lease } of init.leases) this.#kept.set(lease.key, { host, slot, lease });
   }
@@ -41,19 +37,16 @@ export class KeptStore extends MemoryStore {
     return this.#kept.get(token)?.slot;
   }
 
-  override commit(commit: Commit): CommitReply | Promise<CommitReply> {
-    const { host, changes } = commit;
+  /** Throws if a file cannot be written. */
+  readonly keep = ({ host, changes }: Commit): void => {
     try {
       this.#keep(host, changes);
       this.failure = undefined;
     } catch (error) {
-      this.failure = error as NodeJS.ErrnoException;
-      return Promise.reject(error);
+      this.failure = error;
+      throw error;
     }
-    const reply = super.commit(commit);
-    this.#init.onCommit(host, changes);
-    return reply;
-  }
+  };
 
   /** Ends come first: a lease that its holder has released must not count again because this process was killed here. */
   #keep(host: string, { head, puts, dels }: Changes): void {
@@ -82,22 +75,27 @@ export class KeptStore extends MemoryStore {
   }
 }
 
-function hostsOf(leases: readonly KeptLease[], clock: Clock): KeptHost[] {
+/** The hosts of these leases, for a store that starts with them. */
+export function hostsOf(leases: readonly KeptLease[], now: number, config: FairQueueConfig): KeptHost[] {
   const byHost = new Map<string, KeptLease[]>();
   for (const kept of leases) byHost.set(kept.host, [...(byHost.get(kept.host) ?? []), kept]);
-  return Array.from(byHost, ([host, kept]) => ({ host, tag: "1.restored", ...imageOf(kept, clock.now()) }));
+  return Array.from(byHost, ([host, kept]) => ({ host, tag: "1.restored", ...imageOf(kept, now, config) }));
 }
 
-function imageOf(kept: readonly KeptLease[], now: number): Pick<KeptHost, "head" | "records"> {
-  const [first] = kept;
-  const records = kept.map(({ lease }) => ({ ...lease, grantedAt: Math.min(lease.grantedAt, now) }));
-  const slots = first?.capacity ?? 1;
+function imageOf(
+  kept: readonly KeptLease[],
+  now: number,
+  config: FairQueueConfig,
+): Pick<KeptHost, "head" | "records"> {
+  const { hostname = "", capacity = 1 } = kept[0] ?? {};
+  const leases = kept.map(({ lease }) => ({ ...lease, grantedAt: Math.min(lease.grantedAt, now) }));
+  const { policy } = resolveHost(resolveOptions(config), hostname);
   return {
     head: {
-      hostname: first?.hostname,
-      slots,
-      capacity: slots,
-      fence: Math.max(...records.map(({ fence }) => fence)),
+      hostname,
+      slots: capacity,
+      capacity,
+      fence: Math.max(...leases.map(({ fence }) => fence)),
       now,
       progress: 0,
       meterAt: now,
@@ -105,6 +103,7 @@ function imageOf(kept: readonly KeptLease[], now: number): Pick<KeptHost, "head"
       avgWaitMs: 0,
       isHot: false,
     },
-    records,
+    // A host without limits counts as unknown.
+    records: [{ kind: "limits", key: "", policy, loadedAt: now, hostname }, ...leases],
   };
 }
