@@ -79,7 +79,7 @@ export class Machine {
   }
 
   /** The state of the keeper; `undefined` if none answers. */
-  async state(): Promise<{ pid: number; names: { holders: object[]; waiters: object[] }[] } | undefined> {
+  async state(): Promise<{ pid: number; names: { name: string; holders: object[]; waiters: object[] }[] } | undefined> {
     const numbers = this.files()
       .map((name) => Number(name.slice("s.".length)))
       .filter((number) => number > 0)
