@@ -54,6 +54,9 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
     rmSync(`${socket}.starting`, { force: true });
     return claimed !== undefined;
   };
+  // A full disk must not end the keeper: its log is lost then, and grants wait.
+  process.stderr.on("error", () => {});
+  process.on("SIGXFSZ", () => {});
   const log = (line: string) => process.stderr.write(`${new Date().toISOString()} ${line}\n`);
   const keeper = new Keeper({ path: own, prefixes: FILE_PREFIX, protocol: PROTOCOL, logFile, idleMs, claim, isListening, log, end });
   if (!(await keeper.started())) {

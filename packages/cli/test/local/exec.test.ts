@@ -118,7 +118,7 @@ describe("slots", { timeout: 60_000 }, () => {
 
   test("what a command leaves behind keeps the slot, and status names it; with --close it does not", async () => {
     const machine = newMachine();
-    const leaves = ["sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"];
+    const leaves = ["sh", "-c", "sleep 100 >/dev/null 2>&1 & echo $!"];
     const { code, out } = await done(exec(machine, NAME, ...leaves));
     expect(code).toBe(0);
     const status = await done(slotkeeper(["status", "--local", "--socket", machine.socket]));

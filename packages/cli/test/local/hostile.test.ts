@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { isNetworkType, keeperSocket } from "@slotkeeper/client/node/parts";
 import { killGroup, type Machine } from "@slotkeeper/testkit/one-machine";
 import { beforeAll, describe, expect, test } from "vitest";
-import { build, Command, slotkeeper } from "../command.ts";
+import { BIN, build, Command, slotkeeper } from "../command.ts";
 import { done, exec, newMachine, RUNS, waiting } from "./machine.ts";
 
 beforeAll(build, 120_000);
@@ -17,6 +17,14 @@ function folderOf(machine: Machine): string {
   const folder = dirname(machine.socket);
   mkdirSync(folder, { mode: 0o700 });
   return folder;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 const succeeds = async (machine: Machine) =>
@@ -82,17 +90,18 @@ describe("what an earlier keeper left", { timeout: 60_000 }, () => {
     ["a record of a process that has ended", (whole: string) => whole.replaceAll(/holder-\w+/g, "holder-none")],
   ])("%s holds no slot", async (_, damage) => {
     const machine = newMachine();
-    const holder = exec(machine, NAME, ...RUNS);
-    await holder.said(/runs/);
+    const holder = machine.start("plain", 1000);
+    await machine.until(() => machine.jobs.run(holder.id), "the start");
     const name = machine.files().find((file) => file.startsWith("lease-")) ?? "";
     const path = join(dirname(machine.socket), name);
     const whole = readFileSync(path, "utf8");
     const { pid = 0 } = (await machine.state()) ?? {};
-    process.kill(pid, "SIGKILL");
-    holder.kill("SIGTERM");
+    killGroup(holder.process.pid ?? 0);
     await holder.exited;
+    process.kill(pid, "SIGKILL");
+    await machine.until(async () => ((await machine.state()) === undefined ? true : undefined), "the end of the keeper");
     writeFileSync(path, damage(whole));
-    await succeeds(machine);
+    expect((await machine.start("plain", 0).exited)).toBe(0);
     expect(machine.files()).not.toContain(name);
   });
 
@@ -135,9 +144,10 @@ describe("keepers", { timeout: 120_000 }, () => {
 
   test("no more space: a sentence, and no command runs", async () => {
     const machine = newMachine();
-    const line = machine.exec(["--as", "me"], ["echo", "ran"]);
-    const command = new Command("bash", ["-c", 'ulimit -f 0; exec "$@"', "bash", ...line]);
-    const { code, out, err } = await done(command);
+    const serve = ["serve", "--socket", machine.socket];
+    const keeper = new Command("bash", ["-c", 'ulimit -f 0; exec "$@"', "bash", process.execPath, BIN, ...serve]);
+    await keeper.said(/keeper +\S+/);
+    const { code, out, err } = await done(exec(machine, NAME, "echo", "ran"));
     expect([code, out]).toEqual([8, ""]);
     expect(err).toContain("The keeper cannot write to");
   });
@@ -177,7 +187,7 @@ describe("keepers", { timeout: 120_000 }, () => {
       const machine = newMachine();
       await exec(machine, ["--name", "other"], ...RUNS).said(/runs/);
       const inside = ["unshare", "--pid", "--fork", "--kill-child"];
-      const line = machine.exec(["--as", "inside"], ["bash", "-c", "exec 77>&-; echo runs; sleep 1000"]);
+      const line = machine.exec(["--as", "inside"], ["bash", "-c", "exec 77>&-; echo runs; read line"]);
       const holder = new Command("unshare", [...inside.slice(1), ...line]);
       await holder.said(/runs/);
       const next = machine.start("plain", 0.01, "outside");
@@ -195,8 +205,9 @@ describe("keepers", { timeout: 120_000 }, () => {
     const machine = newMachine();
     const holder = exec(machine, NAME, ...RUNS);
     await holder.said(/runs/);
-    killGroup((await machine.state())?.pid ?? 0);
+    const { pid = 0 } = (await machine.state()) ?? {};
     spawnSync("rm", ["-rf", dirname(machine.socket)]);
     await succeeds(machine);
+    await machine.until(() => (isAlive(pid) ? undefined : true), "the end of the keeper without files");
   });
 });

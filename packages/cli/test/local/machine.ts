@@ -26,8 +26,8 @@ export async function done(command: Command): Promise<{ code: unknown; out: stri
   return { code, out: command.out, err: command.err };
 }
 
-/** A command that says that it runs, and then runs until it is killed. */
-export const RUNS = ["sh", "-c", "echo runs; exec sleep 1000"] as const;
+/** A command that says that it runs, and then runs until its standard input ends: at the latest with its test. */
+export const RUNS = ["sh", "-c", "echo runs; read line"] as const;
 
 /** Waits until this number of commands waits for a slot. */
 export function waiting(machine: Machine, count: number): Promise<true> {

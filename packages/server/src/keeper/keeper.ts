@@ -3,12 +3,12 @@
  *
  * KEEP1  It answers only after `claim` has confirmed that no other keeper serves, and all leases of the earlier keeper
  *     are in its book.
- * KEEP2  A lease is written to a file before it is answered (`kept-store.ts`), and lives as long as its holder
+ * KEEP2  A lease is written to a file before it is answered (`kept-leases.ts`), and lives as long as its holder
  *     (`holder.ts`). It never ends by time.
- * KEEP3  It ends without a trace when no process has held or waited for `idleMs`. A call that arrives at that moment is
- *     cut off, and its client repeats it at the next keeper.
+ * KEEP3  It ends when no process has held or waited for `idleMs`, and leaves no file. A call that arrives at that moment
+ *     is cut off, and its client repeats it at the next keeper. It also ends if its own files were removed.
  */
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { dirname, join } from "node:path";
 import { FairQueue, MemoryStore, type QueueEvent } from "@slotkeeper/queue";
@@ -161,6 +161,8 @@ export class Keeper {
   }
 
   async #endIfIdle({ holders, queue }: Parts, idleMs: number): Promise<void> {
+    // Without its files, no process can find it.
+    if (!existsSync(this.#init.path)) this.#init.end();
     if (holders.size > 0 || this.#requests > 0 || queue.overview().unsent > 0) this.#idleSince = Date.now();
     if (Date.now() - this.#idleSince < idleMs) return;
     await this.sweep();

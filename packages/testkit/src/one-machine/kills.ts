@@ -44,6 +44,8 @@ export async function killHolders({ kills, seed, slots = 2, wrapper, after }: Ki
       const killedAt = wallClock();
       machine.jobs.killedAt.set(victim, killedAt);
       killGroup(live.get(victim)?.process.pid ?? 0);
+      // The daemon of a task spooler runs its commands in groups of their own.
+      killGroup(machine.jobs.run(victim)?.pid ?? 0);
       live.delete(victim);
       const next = await machine.until(() => machine.jobs.runs()[startedBefore], "the next start");
       delaysMs.push(next.startedAt - killedAt);
