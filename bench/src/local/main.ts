@@ -116,7 +116,11 @@ async function startRow(): Promise<void> {
     for (const { close } of peers) close();
   });
   for (const [subject, taken] of times) {
-    line("start-up around `true`", subject, `p50 ${quantile(taken, 0.5).toFixed(1)} ms, least ${Math.min(...taken).toFixed(1)} ms`);
+    line(
+      "start-up around `true`",
+      subject,
+      `p50 ${quantile(taken, 0.5).toFixed(1)} ms, least ${Math.min(...taken).toFixed(1)} ms`,
+    );
   }
 }
 

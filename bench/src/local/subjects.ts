@@ -35,7 +35,16 @@ export const SUBJECTS: readonly Subject[] = [
   {
     id: "sem",
     about: "GNU parallel --semaphore",
-    prepare: inFolder((folder) => ["env", `PARALLEL_HOME=${folder}`, "sem", "--will-cite", "--fg", "--id", "one", "-j1"]),
+    prepare: inFolder((folder) => [
+      "env",
+      `PARALLEL_HOME=${folder}`,
+      "sem",
+      "--will-cite",
+      "--fg",
+      "--id",
+      "one",
+      "-j1",
+    ]),
   },
   {
     id: "tsp",

@@ -11,7 +11,15 @@ import { firstArgument, readFlags, wrongUsage } from "./read-flags.ts";
 import { SERVICE_HELP, SERVICE_OPTIONS, type ServiceFlags } from "./service-flags.ts";
 import { exitOf, Signals } from "./signals.ts";
 import { VARIABLES, variable } from "./variables.ts";
-import { NAME_HELP, NAME_OPTIONS, nameProblems, WAIT_HELP, WAIT_OPTIONS, type WaitFlags, waitProblems } from "./wait-flags.ts";
+import {
+  NAME_HELP,
+  NAME_OPTIONS,
+  nameProblems,
+  WAIT_HELP,
+  WAIT_OPTIONS,
+  type WaitFlags,
+  waitProblems,
+} from "./wait-flags.ts";
 
 const HELP = `slotkeeper exec: holds a slot while a command runs.
 

@@ -1,6 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
-import { checkFolder, claimGeneration, FILE_PREFIX, isListening, keeperSocket, PROTOCOL } from "@slotkeeper/client/node/parts";
+import {
+  checkFolder,
+  claimGeneration,
+  FILE_PREFIX,
+  isListening,
+  keeperSocket,
+  PROTOCOL,
+} from "@slotkeeper/client/node/parts";
 import { Keeper } from "@slotkeeper/server/keeper";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { readFlags } from "../read-flags.ts";
@@ -58,7 +65,17 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
   process.stderr.on("error", () => {});
   process.on("SIGXFSZ", () => {});
   const log = (line: string) => process.stderr.write(`${new Date().toISOString()} ${line}\n`);
-  const keeper = new Keeper({ path: own, prefixes: FILE_PREFIX, protocol: PROTOCOL, logFile, idleMs, claim, isListening, log, end });
+  const keeper = new Keeper({
+    path: own,
+    prefixes: FILE_PREFIX,
+    protocol: PROTOCOL,
+    logFile,
+    idleMs,
+    claim,
+    isListening,
+    log,
+    end,
+  });
   if (!(await keeper.started())) {
     if (idleMs !== undefined) end();
     process.stderr.write(`Another keeper serves ${socket}.\n`);

@@ -20,7 +20,11 @@ export async function statusLocally(socket: string | undefined, isJson: boolean)
 function textOf(names: readonly LocalName[]): string {
   if (names.length === 0) return "No command holds a slot of this machine or waits for one.\n";
   const rows = names.flatMap(({ name, slots, holders, waiters }) => [
-    ...holders.map((holder) => [nameOf(name), `slot ${holder.slot} of ${slots}`, ...userCells(holder, keptText(holder))]),
+    ...holders.map((holder) => [
+      nameOf(name),
+      `slot ${holder.slot} of ${slots}`,
+      ...userCells(holder, keptText(holder)),
+    ]),
     ...waiters.map((waiter, at) => [nameOf(name), `waits, ${at + 1} of ${waiters.length}`, ...userCells(waiter, "")]),
   ]);
   return alignedRows([["NAME", "USE", "BY", "FOR", "PROCESS", "COMMAND"], ...rows]);

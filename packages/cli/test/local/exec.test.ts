@@ -46,13 +46,16 @@ describe("the command", { timeout: 60_000 }, () => {
     });
   });
 
-  test.each(["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const)("gets %s, if no terminal has sent it", async (signal) => {
-    const script = `process.on(${JSON.stringify(signal)}, () => process.exit(9)); console.log("runs"); setInterval(() => {}, 1000)`;
-    const command = exec(newMachine(), NAME, process.execPath, "-e", script);
-    await command.said(/runs/);
-    command.kill(signal);
-    expect(await command.exited).toBe(9);
-  });
+  test.each(["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const)(
+    "gets %s, if no terminal has sent it",
+    async (signal) => {
+      const script = `process.on(${JSON.stringify(signal)}, () => process.exit(9)); console.log("runs"); setInterval(() => {}, 1000)`;
+      const command = exec(newMachine(), NAME, process.execPath, "-e", script);
+      await command.said(/runs/);
+      command.kill(signal);
+      expect(await command.exited).toBe(9);
+    },
+  );
 
   test("a signal while it waits ends the wait, and the command never starts", async () => {
     const machine = newMachine();
@@ -163,7 +166,10 @@ describe("status, top and serve", { timeout: 60_000 }, () => {
 
   test("top shows the keeper as a service; without a keeper it says so", async () => {
     const machine = newMachine();
-    expect(await local(machine, "top", "--local")).toMatchObject({ code: 7, err: expect.stringContaining("No keeper") });
+    expect(await local(machine, "top", "--local")).toMatchObject({
+      code: 7,
+      err: expect.stringContaining("No keeper"),
+    });
     await exec(machine, NAME, ...RUNS).said(/runs/);
     expect((await local(machine, "top", "--local")).out).toMatch(/sem:gpu +1 of 1/);
   });

@@ -99,9 +99,12 @@ describe("what an earlier keeper left", { timeout: 60_000 }, () => {
     killGroup(holder.process.pid ?? 0);
     await holder.exited;
     process.kill(pid, "SIGKILL");
-    await machine.until(async () => ((await machine.state()) === undefined ? true : undefined), "the end of the keeper");
+    await machine.until(
+      async () => ((await machine.state()) === undefined ? true : undefined),
+      "the end of the keeper",
+    );
     writeFileSync(path, damage(whole));
-    expect((await machine.start("plain", 0).exited)).toBe(0);
+    expect(await machine.start("plain", 0).exited).toBe(0);
     expect(machine.files()).not.toContain(name);
   });
 

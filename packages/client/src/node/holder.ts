@@ -14,6 +14,7 @@ import { FILE_PREFIX } from "./socket-folder.ts";
 /** The header with which a call says which process will hold the slot. */
 const HOLDER_HEADER = "x-slotkeeper-holder";
 
+/** A process that wants to hold slots, as the keeper recognises it. */
 export class Holder {
   readonly id = randomBytes(8).toString("hex");
   readonly #path: string;

@@ -17,6 +17,7 @@ const RETRY_MS = 20;
 /** What the system reports if no process listens, or if the process has died. */
 const DEAD: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOENT", "ECONNRESET", "EPIPE", "EAGAIN"]);
 
+/** One call. */
 export interface KeeperCall {
   readonly path: string;
   readonly method?: string;
@@ -25,12 +26,14 @@ export interface KeeperCall {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The answer of the keeper, whatever its status is. */
 export interface KeeperAnswer {
   readonly status: number;
   readonly headers: { readonly [name: string]: string | string[] | undefined };
   readonly text: string;
 }
 
+/** The way to the keeper of one socket. */
 export class KeeperLink {
   readonly #socket: string;
   readonly #command: () => KeeperCommand;
@@ -86,7 +89,14 @@ export class KeeperLink {
   #send(socketPath: string, call: KeeperCall): Promise<{ answer: IncomingMessage; sent: ClientRequest }> {
     const { path, method = "GET", body, headers, signal } = call;
     return new Promise((resolve, reject) => {
-      const sent = request({ socketPath, path, method, agent: this.#agent, headers: { ...headers }, ...(signal && { signal }) });
+      const sent = request({
+        socketPath,
+        path,
+        method,
+        agent: this.#agent,
+        headers: { ...headers },
+        ...(signal && { signal }),
+      });
       sent.on("response", (answer) => resolve({ answer, sent }));
       sent.on("error", reject);
       sent.end(body);

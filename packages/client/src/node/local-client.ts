@@ -46,7 +46,10 @@ export function localClient({ socket, command, ...options }: LocalClientOptions 
       signal: init.signal ?? undefined,
     });
     const retryAfter = headers["retry-after"];
-    return new Response(text, { status, headers: retryAfter === undefined ? {} : { "retry-after": String(retryAfter) } });
+    return new Response(text, {
+      status,
+      headers: retryAfter === undefined ? {} : { "retry-after": String(retryAfter) },
+    });
   };
   return new SlotClient({ ...options, url: "http://localhost", fetch: fetchLocally });
 }

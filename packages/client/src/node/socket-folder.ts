@@ -30,6 +30,7 @@ const NETWORK_TYPES: ReadonlySet<number> = new Set([
   0x0bd00bd0, // Lustre
 ]);
 
+/** Whether a file system of this type is on another machine. */
 export function isNetworkType(type: number): boolean {
   return NETWORK_TYPES.has(type);
 }
@@ -52,7 +53,9 @@ export function checkFolder(socket: string): void {
   const folder = dirname(socket);
   const longest = Math.max(Buffer.byteLength(socket) + LONGEST_SUFFIX, Buffer.byteLength(folder) + LONGEST_NAME);
   if (longest > LONGEST_PATH) {
-    throw new KeeperError({ reason: `The path of the socket is too long: ${socket}. Choose a shorter one with --socket` });
+    throw new KeeperError({
+      reason: `The path of the socket is too long: ${socket}. Choose a shorter one with --socket`,
+    });
   }
   const problem = folderProblem(folder, created(folder));
   if (problem !== undefined) {

@@ -26,6 +26,7 @@ import { LeaseFiles } from "./lease-files.ts";
 import { localNames } from "./view.ts";
 import type { WholeService } from "./whole-service.ts";
 
+/** What a keeper needs: where it listens, and what decides whether it serves. */
 export interface KeeperInit {
   /** The path on which it listens. */
   readonly path: string;
@@ -61,6 +62,7 @@ const KEEPER_QUEUE = {
   maxHoldSeconds: FOREVER_SECONDS,
 } as const;
 
+/** A keeper that serves from its construction until it is idle. */
 export class Keeper {
   readonly #init: KeeperInit;
   readonly #server: Server;

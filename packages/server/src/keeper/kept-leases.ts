@@ -82,11 +82,7 @@ export function hostsOf(leases: readonly KeptLease[], now: number, config: FairQ
   return Array.from(byHost, ([host, kept]) => ({ host, tag: "1.restored", ...imageOf(kept, now, config) }));
 }
 
-function imageOf(
-  kept: readonly KeptLease[],
-  now: number,
-  config: FairQueueConfig,
-): Pick<KeptHost, "head" | "records"> {
+function imageOf(kept: readonly KeptLease[], now: number, config: FairQueueConfig): Pick<KeptHost, "head" | "records"> {
   const { hostname = "", capacity = 1 } = kept[0] ?? {};
   const leases = kept.map(({ lease }) => ({ ...lease, grantedAt: Math.min(lease.grantedAt, now) }));
   const { policy } = resolveHost(resolveOptions(config), hostname);

@@ -13,6 +13,7 @@ export interface LocalName {
   readonly waiters: readonly LocalUser[];
 }
 
+/** A command that holds a slot or waits for one. */
 export interface LocalUser {
   readonly bucket: string;
   readonly pid: number;
@@ -21,6 +22,7 @@ export interface LocalUser {
   readonly forMs: number;
 }
 
+/** A command that holds a slot. */
 export interface LocalHolder extends LocalUser {
   readonly slot: number;
   /** The command has ended. These processes, which it started, keep the slot. */

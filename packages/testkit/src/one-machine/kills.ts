@@ -84,7 +84,8 @@ export async function killExecs({ kills, seed, wrapper, after }: KillOptions): P
     }
     await machine.until(() => machine.jobs.runs()[kills], "the last start");
     const runs = machine.jobs.runs();
-    for (const [at, { startedAt }] of runs.slice(1, kills).entries()) delaysMs.push(startedAt - (runs[at]?.endedAt ?? 0));
+    for (const [at, { startedAt }] of runs.slice(1, kills).entries())
+      delaysMs.push(startedAt - (runs[at]?.endedAt ?? 0));
     return await report(machine, live, { kills, slots, delaysMs, after });
   } finally {
     await machine.close();
@@ -99,7 +100,8 @@ export async function killKeepers({ kills, seed, slots = 2, after }: KillOptions
   const live = new Map<string, Started>();
   const delaysMs: number[] = [];
   const fill = () => {
-    for (const [id, { process: child }] of live) if (child.exitCode !== null || child.signalCode !== null) live.delete(id);
+    for (const [id, { process: child }] of live)
+      if (child.exitCode !== null || child.signalCode !== null) live.delete(id);
     while (live.size < slots + WAITING) add(live, machine.start("plain", 0.02 + random() * 0.1));
   };
   try {

@@ -42,7 +42,11 @@ export class Machine {
   start(kind: "plain" | "background" | "closing", seconds: number, bucket = "one"): Started {
     const id = `j${this.#count++}`;
     const [file = "", ...args] = this.#wrapper(this.jobs.command(id, kind, seconds), bucket);
-    const child = spawn(file, args, { detached: true, stdio: "ignore", env: { ...process.env, ...cleanEnvironment() } });
+    const child = spawn(file, args, {
+      detached: true,
+      stdio: "ignore",
+      env: { ...process.env, ...cleanEnvironment() },
+    });
     this.#living.add(child);
     const exited = new Promise<number | NodeJS.Signals | null>((resolve) => {
       child.on("exit", (code, signal) => {
