@@ -82,13 +82,16 @@ async function serveSocket(socket: string, flags: { readonly [flag: string]: unk
   const problems = others.map((flag) => `--socket and --${flag} cannot be combined.`);
   if (problems.length > 0) return wrongUsage(problems.join("\n"), HELP);
   const { keep } = await import("./local/keeper.ts");
-  const onReady = (path: string) => process.stdout.write(`slotkeeper ${VERSION}\n  keeper     ${path}\n`);
   try {
-    return await keep(keeperSocket(socket), { idleMs: undefined, logFile: undefined, onReady });
+    return await keep(keeperSocket(socket), { idleMs: undefined, logFile: undefined, onReady: announceKeeper });
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`);
     return EXIT.keeper;
   }
+}
+
+function announceKeeper(path: string): void {
+  process.stdout.write(`slotkeeper ${VERSION}\n  keeper     ${path}\n`);
 }
 
 async function print(sources: ConfigSources, isJson: boolean): Promise<ExitCode> {

@@ -64,7 +64,6 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
   // A full disk must not end the keeper: its log is lost then, and grants wait.
   process.stderr.on("error", () => {});
   process.on("SIGXFSZ", () => {});
-  const log = (line: string) => process.stderr.write(`${new Date().toISOString()} ${line}\n`);
   const keeper = new Keeper({
     path: own,
     prefixes: FILE_PREFIX,
@@ -84,4 +83,8 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, end);
   onReady(claimed ?? "");
   return new Promise(() => {});
+}
+
+function log(line: string): void {
+  process.stderr.write(`${new Date().toISOString()} ${line}\n`);
 }

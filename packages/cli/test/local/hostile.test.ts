@@ -122,7 +122,7 @@ describe("keepers", { timeout: 120_000 }, () => {
     const command = exec(machine, NAME, "echo", "ran");
     const log = await machine.until(() => machine.files().find((file) => file.startsWith("log-")), "a start");
     const found = spawnSync("pgrep", ["-f", `keeper --socket ${machine.socket} --log .*${log}`], { encoding: "utf8" });
-    const [pid] = found.stdout.split("\n").map(Number).filter(Boolean);
+    const pid = found.stdout.split("\n").map(Number).find(Boolean);
     if (pid !== undefined) process.kill(pid, "SIGKILL");
     const { code, err } = await done(command);
     // Its starter says so, if it was killed before it listened; the next command succeeds.
