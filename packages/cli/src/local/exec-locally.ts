@@ -6,15 +6,13 @@
  * LOCAL2  The command starts only after the grant is written to a file, and never if `exec` dies before.
  */
 import { checkFolder, Holder, KeeperLink, keeperSocket } from "@slotkeeper/client/node/parts";
-import { acquireVisibly } from "../acquire-visibly.ts";
 import { withoutKeys } from "../command-environment.ts";
 import type { Signals } from "../signals.ts";
 import { defaultBucket } from "./default-bucket.ts";
 import { HELD_VARIABLE, heldSlots } from "./held-slots.ts";
 import { Hold } from "./hold.ts";
 import { keeperCommand } from "./keeper-command.ts";
-import { capacityText, useOf } from "./use.ts";
-import { answerOf, KeeperRefusal, waitLocally } from "./wait.ts";
+import { KeeperRefusal, type LocalGrant, LocalSession } from "./wait.ts";
 import { WaitingCommand } from "./waiting-command.ts";
 
 export interface LocalFlags {
@@ -78,34 +76,38 @@ async function granted(
   flags: LocalFlags,
   headers: { readonly [name: string]: string },
   signal: AbortSignal,
-) {
+): Promise<LocalGrant> {
   const { name = "", slots, timeout } = flags;
-  const hostname = `sem:${name}`;
-  const look = async () => {
-    const path = `/api/v0/local?name=${encodeURIComponent(hostname.toLowerCase())}`;
-    return useOf(answerOf(await link.call({ path })));
-  };
+  const session = new LocalSession(link, {
+    hostname: `sem:${name}`,
+    bucket: flags.as ?? defaultBucket(),
+    slots: slots === undefined ? undefined : Number(slots),
+    timeoutMs: timeout === undefined ? undefined : Number(timeout) * 1000,
+    headers,
+    signal,
+  });
   try {
-    return await acquireVisibly({
-      name,
-      isShown: flags.quiet !== true && flags.json !== true,
-      look,
-      acquire: (onPending) =>
-        waitLocally(
-          link,
-          {
-            hostname,
-            bucket: flags.as ?? defaultBucket(),
-            slots: slots === undefined ? undefined : Number(slots),
-            timeoutMs: timeout === undefined ? undefined : Number(timeout) * 1000,
-            headers,
-            signal,
-          },
-          onPending,
-        ),
-    });
+    return (await session.ask().catch(unlessTimedOut)) ?? (await waitVisibly(link, flags, session));
   } catch (error) {
     if (!(error instanceof KeeperRefusal && error.problem === "CAPACITY_MISMATCH")) throw error;
-    throw new KeeperRefusal(capacityText(name, Number(slots), await look()), error.problem);
+    const { capacityText, lookAt } = await import("./use.ts");
+    throw new KeeperRefusal(capacityText(name, Number(slots), await lookAt(link, name)), error.problem);
   }
+}
+
+/** The next call fails for the same reason, and then the message says who holds the slot. */
+function unlessTimedOut(error: unknown): undefined {
+  if ((error as { code?: string }).code !== "ACQUIRE_TIMEOUT") throw error;
+}
+
+/** What shows a wait is loaded only for a wait: most commands do not wait. */
+async function waitVisibly(link: KeeperLink, flags: LocalFlags, session: LocalSession): Promise<LocalGrant> {
+  const { name = "", quiet, json } = flags;
+  const [{ acquireVisibly }, { lookAt }] = await Promise.all([import("../acquire-visibly.ts"), import("./use.ts")]);
+  return acquireVisibly({
+    name,
+    isShown: quiet !== true && json !== true,
+    look: () => lookAt(link, name),
+    acquire: (onPending) => session.wait(onPending),
+  });
 }

@@ -1,6 +1,8 @@
 import { isAbsolute, relative } from "node:path";
+import type { KeeperLink } from "@slotkeeper/client/node/parts";
 import type { LocalName } from "@slotkeeper/server/keeper";
 import type { SlotUse } from "../wait-words.ts";
+import { answerOf } from "./wait.ts";
 
 /** The answer of the keeper about the names in use. */
 export interface LocalState {
@@ -9,8 +11,14 @@ export interface LocalState {
   readonly names: readonly LocalName[];
 }
 
+/** Who uses the slots of a name now. */
+export async function lookAt(link: KeeperLink, name: string): Promise<SlotUse | undefined> {
+  const path = `/api/v0/local?name=${encodeURIComponent(`sem:${name.toLowerCase()}`)}`;
+  return useOf(answerOf(await link.call({ path })));
+}
+
 /** The use of the first name, the longest hold first. */
-export function useOf({ names }: LocalState): SlotUse | undefined {
+function useOf({ names }: LocalState): SlotUse | undefined {
   const [first] = names;
   if (first === undefined) return undefined;
   const holders = first.holders

@@ -1,4 +1,4 @@
-/** The wait for a slot of this machine: one session at the keeper, or at the one after it. */
+/** The wait for a slot of this machine. It continues at the next keeper if the keeper dies. */
 import { randomUUID } from "node:crypto";
 import type { Pending } from "@slotkeeper/client";
 import type { KeeperAnswer, KeeperLink } from "@slotkeeper/client/node/parts";
@@ -38,45 +38,56 @@ export class KeeperRefusal extends Error {
   }
 }
 
-/** Throws an error with the code `ACQUIRE_TIMEOUT` if no slot comes in time. */
-export async function waitLocally(
-  link: KeeperLink,
-  wait: LocalWait,
-  onPending: (pending: Pending) => void,
-): Promise<LocalGrant> {
-  const { hostname, bucket, slots: limit, timeoutMs = LONGEST_WAIT_MS, headers, signal } = wait;
-  const startedAt = performance.now();
-  const leftMs = () => Math.max(0, timeoutMs - (performance.now() - startedAt));
-  const timeout = AbortSignal.timeout(Math.min(timeoutMs, LONGEST_WAIT_MS));
-  const either = AbortSignal.any([signal, timeout]);
-  const first = { hostname, bucket, limit, requestId: randomUUID(), maxWaitMs: LONGEST_WAIT_MS };
-  let queryToken: string | undefined;
-  for (;;) {
-    const body = queryToken === undefined ? { ...first, waitMs: Math.min(FIRST_MS, leftMs() || 1) } : { queryToken };
-    let answer: Answer;
-    try {
-      answer = answerOf(
-        await link.call({
-          path: "/api/v0/fairqueue/acquire",
-          method: "POST",
-          body: JSON.stringify(body),
-          headers,
-          signal: either,
-        }),
-      );
-    } catch (error) {
-      if (signal.aborted || !timeout.aborted) throw error;
-      throw Object.assign(new Error("timed out"), {
-        code: "ACQUIRE_TIMEOUT",
-        hostname: hostname.replace(/^sem:/, ""),
-        waitedMs: timeoutMs,
-      });
-    }
+/** One wait: a session at the keeper. Its calls throw an error with the code `ACQUIRE_TIMEOUT` if no slot comes in time. */
+export class LocalSession {
+  readonly #link: KeeperLink;
+  readonly #wait: LocalWait;
+  readonly #timeout: AbortSignal;
+  #requestId = randomUUID();
+  #pending: (Pending & { readonly queryToken: string }) | undefined;
+
+  constructor(link: KeeperLink, wait: LocalWait) {
+    this.#link = link;
+    this.#wait = wait;
+    this.#timeout = AbortSignal.timeout(Math.min(wait.timeoutMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS));
+  }
+
+  /** One call, which the keeper holds for a while. Returns `undefined` if there is no slot yet. */
+  async ask(): Promise<LocalGrant | undefined> {
+    const answer = await this.#call();
     if (answer.result === "granted") return answer;
-    // The keeper does not know the session any more: ask again.
-    queryToken = answer.result === "pending" ? answer.queryToken : undefined;
-    if (answer.result === "pending") onPending(answer);
-    else first.requestId = randomUUID();
+    this.#pending = answer.result === "pending" ? answer : undefined;
+    // The keeper does not know the session any more: the next call begins another one.
+    if (answer.result === "timeout") this.#requestId = randomUUID();
+    return undefined;
+  }
+
+  /** Asks until there is a slot. */
+  async wait(onPending: (pending: Pending) => void): Promise<LocalGrant> {
+    for (;;) {
+      if (this.#pending !== undefined) onPending(this.#pending);
+      const grant = await this.ask();
+      if (grant !== undefined) return grant;
+    }
+  }
+
+  async #call(): Promise<Answer> {
+    const { headers, signal, hostname, timeoutMs } = this.#wait;
+    const call = { path: "/api/v0/fairqueue/acquire", method: "POST", headers };
+    try {
+      const either = AbortSignal.any([signal, this.#timeout]);
+      return answerOf(await this.#link.call({ ...call, body: JSON.stringify(this.#body()), signal: either }));
+    } catch (error) {
+      if (signal.aborted || !this.#timeout.aborted) throw error;
+      const name = hostname.replace(/^sem:/, "");
+      throw Object.assign(new Error("timed out"), { code: "ACQUIRE_TIMEOUT", hostname: name, waitedMs: timeoutMs });
+    }
+  }
+
+  #body(): object {
+    if (this.#pending !== undefined) return { queryToken: this.#pending.queryToken };
+    const { hostname, bucket, slots: limit } = this.#wait;
+    return { hostname, bucket, limit, requestId: this.#requestId, maxWaitMs: LONGEST_WAIT_MS, waitMs: FIRST_MS };
   }
 }
 
