@@ -42,11 +42,13 @@ export async function execLocally(flags: LocalFlags, command: readonly string[],
   const holder = new Holder(socket);
   const waiting = new WaitingCommand(command, env, flags.close === true ? undefined : holder);
   if (flags.close !== true) holder.handOver();
+  let isStarted = false;
   try {
     const headers = holder.header({ pid: waiting.pid, command: command.join(" ") });
     const { slotToken, fence } = await granted(link, flags, headers, signals.waiting);
     const hold = await Hold.open(link, headers, slotToken, () => waiting.kill("SIGTERM"));
     signals.child = waiting;
+    isStarted = true;
     waiting.start({
       SLOTKEEPER_NAME: name,
       SLOTKEEPER_SLOT: String(hold.slot),
@@ -56,7 +58,8 @@ export async function execLocally(flags: LocalFlags, command: readonly string[],
     return hold.ended(await waiting.exited);
   } finally {
     waiting.abandon();
-    holder.close();
+    // What the command left behind may still hold the slot, and the next keeper needs the file of its socket.
+    if (!isStarted || flags.close === true) holder.close();
   }
 }
 

@@ -126,6 +126,9 @@ describe("slots", { timeout: 60_000 }, () => {
     expect(code).toBe(0);
     const status = await done(slotkeeper(["status", "--local", "--socket", machine.socket]));
     expect(status.out).toContain(`kept by what it started: process ${out.trim()}`);
+    // The next keeper finds what is left, too.
+    process.kill((await machine.state())?.pid ?? 0, "SIGKILL");
+    expect(await done(exec(machine, [...NAME, "--timeout", "1"], "true"))).toMatchObject({ code: 6 });
     process.kill(Number(out), "SIGKILL");
     const closing = await done(exec(machine, [...NAME, "--close"], ...leaves));
     expect(await done(exec(machine, NAME, "true"))).toMatchObject({ code: 0 });

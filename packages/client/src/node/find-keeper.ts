@@ -19,6 +19,8 @@ const LOOK_MS = 20;
 /** A start that takes longer is no reason for others to wait. */
 const STARTING_MS = 5_000;
 const LOG_LINES = 5;
+/** A keeper may be killed while it starts, but not for ever. */
+const MOST_STARTS = 5;
 /** The descriptor with which a command holds its slot. The keeper must not inherit it from a command. */
 export const LEASE_FD = 77;
 
@@ -40,12 +42,15 @@ export async function findOrStartKeeper(socket: string, command: () => KeeperCom
   checkFolder(socket);
   const untilAt = Date.now() + START_MS;
   let started: StartedKeeper | undefined;
-  for (;;) {
+  for (let starts = 0; ; ) {
     const found = await findKeeper(socket);
     if (found !== undefined) return found;
     if (started?.failure !== undefined) throw new KeeperError({ reason: started.failure });
     if (Date.now() > untilAt) throw new KeeperError({ reason: `The keeper did not start within ${START_MS / 1000} s` });
-    if (started === undefined && mayStart(socket)) started = new StartedKeeper(socket, command());
+    if (started?.isOver !== false && mayStart(socket)) {
+      started = new StartedKeeper(socket, command(), starts === MOST_STARTS);
+      starts++;
+    }
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS * (0.5 + Math.random())));
   }
 }
@@ -78,28 +83,31 @@ function isStale(path: string): boolean {
 /** A keeper that this process started. It outlives this process. */
 class StartedKeeper {
   failure: string | undefined;
+  isOver = false;
   readonly #log: string;
   readonly #starting: string;
 
-  constructor(socket: string, [file, ...args]: KeeperCommand) {
+  /** If it is the last try, a keeper that is killed is a failure. */
+  constructor(socket: string, [file, ...args]: KeeperCommand, isLast: boolean) {
     this.#log = join(dirname(socket), `${FILE_PREFIX.log}${randomBytes(6).toString("hex")}`);
     this.#starting = `${socket}.starting`;
     try {
-      this.#watch(spawnKeeper(file, [...args, "keeper", "--socket", socket, "--log", this.#log], this.#log));
+      this.#watch(spawnKeeper(file, [...args, "keeper", "--socket", socket, "--log", this.#log], this.#log), isLast);
     } catch (error) {
       this.#failed((error as Error).message);
     }
   }
 
-  #watch(child: ChildProcess): void {
+  #watch(child: ChildProcess, isLast: boolean): void {
     child.unref();
     child.on("error", ({ code, message }: NodeJS.ErrnoException) =>
       this.#failed(code === "ENOENT" ? "the command slotkeeper is missing; install @slotkeeper/cli" : message),
     );
-    // A keeper that finds another one alive ends with 0.
+    // A keeper that finds another one alive ends with 0. One that is killed is started again.
     child.on("exit", (code, signal) => {
-      if (code !== 0) this.#failed(lastLines(this.#log) || `it ended with ${signal ?? `exit code ${code}`}`);
-      else rmSync(this.#starting, { force: true });
+      this.isOver = true;
+      if (code === 0 || (signal !== null && !isLast)) rmSync(this.#starting, { force: true });
+      else this.#failed(lastLines(this.#log) || `it ended with ${signal ?? `exit code ${code}`}`);
     });
   }
 
