@@ -52,9 +52,9 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
   checkFolder(socket);
   const own = `${socket}.k${randomBytes(3).toString("hex")}`;
   let claimed: string | undefined;
-  const end = () => {
+  const end = (code: ExitCode = EXIT.ok) => {
     for (const file of [claimed, own, logFile]) if (file !== undefined) rmSync(file, { force: true });
-    process.exit(EXIT.ok);
+    process.exit(code);
   };
   const claim = async () => {
     claimed = await claimGeneration(socket, own);
@@ -76,11 +76,10 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
     end,
   });
   if (!(await keeper.started())) {
-    if (idleMs !== undefined) end();
-    process.stderr.write(`Another keeper serves ${socket}.\n`);
-    return EXIT.listen;
+    if (idleMs === undefined) process.stderr.write(`Another keeper serves ${socket}.\n`);
+    end(idleMs === undefined ? EXIT.listen : EXIT.ok);
   }
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, end);
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end());
   onReady(claimed ?? "");
   return new Promise(() => {});
 }

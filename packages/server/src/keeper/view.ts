@@ -63,17 +63,17 @@ function userOf(bucket: string, holder: Holder | undefined, forMs: number): Loca
 
 /** The processes of this user that have the socket of the holder open. The system lists it under the name it was bound to. */
 function processesWith({ about }: Holder): number[] {
-  const line = readFileSync("/proc/net/unix", "utf8")
-    .split("\n")
-    .find((text) => text.endsWith(` ${about.socket}.new`));
-  const inode = line?.trim().split(/\s+/)[6];
+  // Connections that no process has accepted are listed under the same name, too.
+  const lines = readFileSync("/proc/net/unix", "utf8").split("\n");
+  const named = lines.filter((text) => text.endsWith(` ${about.socket}.new`));
+  const sockets = new Set(named.map((text) => `socket:[${text.trim().split(/\s+/)[6]}]`));
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return pids.filter((pid) => hasOpen(pid, `socket:[${inode}]`)).map(Number);
+  return pids.filter((pid) => hasOpen(pid, sockets)).map(Number);
 }
 
-function hasOpen(pid: string, target: string): boolean {
+function hasOpen(pid: string, sockets: ReadonlySet<string>): boolean {
   try {
-    return readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === target);
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => sockets.has(readlinkSync(`/proc/${pid}/fd/${fd}`)));
   } catch {
     return false;
   }
