@@ -11,18 +11,12 @@
 import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { dirname, join } from "node:path";
-import { FairQueue, MemoryStore, type QueueEvent } from "@slotkeeper/queue";
 import { realClock } from "slotkeeper";
-import { endOfTurn } from "../end-of-turn.ts";
 import { thisProcess } from "../journal/process-identity.ts";
-import { QueryTokens } from "../tokens/query-tokens.ts";
-import { newSecret, newSessionId } from "../tokens/random-names.ts";
 import { VERSION } from "../version.ts";
-import { CALLS, type CallContext, json, problem } from "./calls.ts";
+import { CALLS, json, problem } from "./calls.ts";
 import type { HolderCall } from "./holder.ts";
-import { Holders } from "./holders.ts";
-import { hostsOf, KeptLeases } from "./kept-leases.ts";
-import { LeaseFiles } from "./lease-files.ts";
+import { KEEPER_QUEUE, KeeperParts } from "./keeper-parts.ts";
 import { localNames } from "./view.ts";
 import type { WholeService } from "./whole-service.ts";
 
@@ -49,24 +43,12 @@ const CHECK_MS = 250;
 const MOST_BODY_BYTES = 64 * 1024;
 /** Files that are younger may belong to a process that is about to use them. */
 const LEFT_OVER_MS = 1_000;
-const FOREVER_SECONDS = 10 * 365 * 86_400;
-
-/** The kernel ends a lease, not a time. The first user of a name sets its slots, else it has one. */
-const KEEPER_QUEUE = {
-  maxSlotPerHost: 1,
-  maxSlotPerIp: -1,
-  maxWaitersPerHost: 0,
-  globalMaxWaiters: -1,
-  maxWaitMs: 86_400_000,
-  zombieTimeoutSeconds: FOREVER_SECONDS,
-  maxHoldSeconds: FOREVER_SECONDS,
-} as const;
 
 /** A keeper that serves from its construction until it is idle. */
 export class Keeper {
   readonly #init: KeeperInit;
   readonly #server: Server;
-  readonly #ready: Promise<Parts | undefined>;
+  readonly #ready: Promise<KeeperParts | undefined>;
   #whole: Promise<WholeService> | undefined;
   #requests = 0;
   #idleSince = Date.now();
@@ -97,7 +79,7 @@ export class Keeper {
     }
   }
 
-  async #start(): Promise<Parts | undefined> {
+  async #start(): Promise<KeeperParts | undefined> {
     const { path, prefixes, claim, log, idleMs } = this.#init;
     await new Promise<void>((resolve, reject) => {
       this.#server.once("error", reject);
@@ -105,7 +87,7 @@ export class Keeper {
     });
     if (!(await claim())) return undefined;
     const self = await thisProcess();
-    const parts = new Parts(dirname(path), prefixes.lease, self);
+    const parts = new KeeperParts(dirname(path), prefixes.lease, self);
     await parts.queue.start();
     log(`keeper ${VERSION}, process ${process.pid}, listens on ${path}; ${parts.restored} leases restored`);
     await this.sweep();
@@ -125,7 +107,7 @@ export class Keeper {
     }
   }
 
-  async #answer(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #answer(parts: KeeperParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
     if (pathname === "/api/v0/local") {
       const names = await localNames(parts, realClock.now(), searchParams.get("name") ?? undefined);
@@ -153,7 +135,7 @@ export class Keeper {
   }
 
   /** The routes for operators and the dashboard: loaded when one is asked for. */
-  #loadWhole(parts: Parts): Promise<WholeService> {
+  #loadWhole(parts: KeeperParts): Promise<WholeService> {
     this.#whole ??= import("./whole-service.ts").then(async ({ WholeService: Loaded }) => {
       const whole = await Loaded.start({ queue: parts.queue, store: parts.store, fairQueue: KEEPER_QUEUE });
       parts.observe = (event) => whole.observe(event);
@@ -162,61 +144,13 @@ export class Keeper {
     return this.#whole;
   }
 
-  async #endIfIdle({ holders, queue }: Parts, idleMs: number): Promise<void> {
+  async #endIfIdle({ holders, queue }: KeeperParts, idleMs: number): Promise<void> {
     // Without its files, no process can find it.
     if (!existsSync(this.#init.path)) this.#init.end();
     if (holders.size > 0 || this.#requests > 0 || queue.overview().unsent > 0) this.#idleSince = Date.now();
     if (Date.now() - this.#idleSince < idleMs) return;
     await this.sweep();
     if (holders.size === 0 && this.#requests === 0) this.#init.end();
-  }
-}
-
-/** The engine with its store and its holders. */
-class Parts implements CallContext {
-  readonly folder: string;
-  readonly queue: FairQueue;
-  readonly store: MemoryStore;
-  readonly leases: KeptLeases;
-  readonly holders: Holders;
-  readonly tokens: QueryTokens;
-  readonly restored: number;
-  observe: (event: QueueEvent) => void = () => {};
-
-  constructor(folder: string, leasePrefix: string, self: Awaited<ReturnType<typeof thisProcess>>) {
-    this.folder = folder;
-    const [boot = ""] = self.place.split(" ");
-    // The folder protects the keeper, not this key. Tokens must outlive the keeper, but not the machine's start.
-    this.tokens = new QueryTokens([`keeper ${boot}`]);
-    const files = new LeaseFiles(folder, leasePrefix, boot);
-    const leases = files.read();
-    this.restored = leases.length;
-    this.holders = new Holders({
-      self,
-      release: (slotToken) => this.queue.release({ slotToken }),
-      cancel: ({ host, record: { key: id, bucket, arrivedAt, deadlineAt } }) =>
-        void this.queue.cancel({ id, host, bucket, arrivedAt, deadlineAt }),
-    });
-    for (const { holder, lease } of leases) this.holders.restore(holder, lease);
-    const holderOf = (session: string) => this.holders.find(session)?.about;
-    this.leases = new KeptLeases({ files, leases, holderOf });
-    this.store = new MemoryStore({
-      clock: realClock,
-      hosts: hostsOf(leases, realClock.now(), KEEPER_QUEUE),
-      beforeCommit: this.leases.keep,
-      onCommit: ({ host, changes }) => this.holders.apply(host, changes),
-    });
-    this.queue = new FairQueue({
-      store: this.store,
-      clock: realClock,
-      random: Math.random,
-      newSessionId,
-      newSecret,
-      instance: `keeper-${self.id}`,
-      config: KEEPER_QUEUE,
-      observe: (event) => this.observe(event),
-      soon: endOfTurn(),
-    });
   }
 }
 

@@ -4,6 +4,7 @@ import {
   type Commit,
   type KeptHost,
   type LeaseRecord,
+  newHead,
   resolveHost,
   resolveOptions,
 } from "@slotkeeper/queue";
@@ -87,18 +88,7 @@ function imageOf(kept: readonly KeptLease[], now: number, config: FairQueueConfi
   const leases = kept.map(({ lease }) => ({ ...lease, grantedAt: Math.min(lease.grantedAt, now) }));
   const { policy } = resolveHost(resolveOptions(config), hostname);
   return {
-    head: {
-      hostname,
-      slots: capacity,
-      capacity,
-      fence: Math.max(...leases.map(({ fence }) => fence)),
-      now,
-      progress: 0,
-      meterAt: now,
-      breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
-      avgWaitMs: 0,
-      isHot: false,
-    },
+    head: { ...newHead(now, Math.max(...leases.map(({ fence }) => fence))), hostname, slots: capacity, capacity },
     // A host without limits counts as unknown.
     records: [{ kind: "limits", key: "", policy, loadedAt: now, hostname }, ...leases],
   };
