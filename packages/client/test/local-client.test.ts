@@ -1,7 +1,4 @@
 // The semaphores of one machine, without a service.
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { localClient } from "@slotkeeper/client/node";
 import { buildCommand } from "@slotkeeper/testkit/fleet";
 import { Machine } from "@slotkeeper/testkit/one-machine";
@@ -52,12 +49,7 @@ test("a process and a command share the slots; a slot survives the keeper and en
 }, 60_000);
 
 test("a folder that is not safe is refused before anything is asked", () => {
-  const folder = mkdtempSync(join(tmpdir(), "local-"));
-  try {
-    expect(() => localClient({ socket: `/tmp/${"x".repeat(100)}/s` })).toThrow(/too long/);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  expect(() => localClient({ socket: `/tmp/${"x".repeat(100)}/s` })).toThrow(/too long/);
 });
 
 test("without the command, the message says what to install", async () => {

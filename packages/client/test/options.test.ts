@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as client from "@slotkeeper/client";
-import * as node from "@slotkeeper/client/node";
 import { bucketOfIp, SlotClient, type SlotClientOptions } from "@slotkeeper/client";
+import * as node from "@slotkeeper/client/node";
 import { bundle } from "@slotkeeper/testkit/bundle";
 import { isSlotkeeperError } from "slotkeeper";
 import { describe, expect, test } from "vitest";

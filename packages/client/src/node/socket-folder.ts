@@ -40,6 +40,7 @@ export function isNetworkType(type: number): boolean {
  * `$XDG_RUNTIME_DIR` or `$TMPDIR`, because cron and a login may have different ones.
  */
 export function keeperSocket(given?: string): string {
+  if (process.platform === "win32") throw new KeeperError({ reason: "Slots without a service need Linux or macOS" });
   const { SLOTKEEPER_SOCKET: variable } = process.env;
   const chosen = given ?? (variable === "" ? undefined : variable);
   if (chosen !== undefined) return resolve(chosen);
@@ -49,7 +50,6 @@ export function keeperSocket(given?: string): string {
 
 /** Creates the folder of the socket if it is missing. Throws a `KeeperError` if FOLDER1 or FOLDER2 does not hold. */
 export function checkFolder(socket: string): void {
-  if (process.platform === "win32") throw new KeeperError({ reason: "Slots without a service need Linux or macOS" });
   const folder = dirname(socket);
   const longest = Math.max(Buffer.byteLength(socket) + LONGEST_SUFFIX, Buffer.byteLength(folder) + LONGEST_NAME);
   if (longest > LONGEST_PATH) {
