@@ -12,7 +12,7 @@ export interface Subject {
   readonly id: SubjectId;
   readonly about: string;
   /** Makes the wrapper of a machine, with its own files. `undefined` for ours. */
-  prepare(): { readonly wrapper: Wrapper | undefined; close(): void };
+  readonly prepare: () => { readonly wrapper: Wrapper | undefined; readonly close: () => void };
 }
 
 const LOCKFILE = fileURLToPath(new URL("lockfile-child.js", import.meta.url));

@@ -16,8 +16,8 @@ interface VisibleWait<S> {
   readonly name: string;
   readonly isShown: boolean;
   /** Who uses the slots, if that is known. */
-  look(): Promise<SlotUse | undefined>;
-  acquire(onPending: (pending: Pending) => void): Promise<S>;
+  readonly look: () => Promise<SlotUse | undefined>;
+  readonly acquire: (onPending: (pending: Pending) => void) => Promise<S>;
 }
 
 /** Waits for a slot and shows on standard error what it waits for. If no slot comes in time, the error says why. */

@@ -8,7 +8,7 @@ export interface Forward {
   readonly url: string;
   /** Needed for all data: other users of the machine can reach the address, too. */
   readonly token: string;
-  close(): void;
+  readonly close: () => void;
 }
 
 /** Opens the address. It leads to the keeper that runs at the moment of each call. */

@@ -52,7 +52,7 @@ export class Hold {
     const answer = await this.#link.open(call, () => void this.#again());
     this.#close = answer.close;
     if (this.#isOver) answer.close();
-    this.slot = answerOf<{ slot: number }>(answer).slot;
+    this.slot = (answerOf(answer) as { slot: number }).slot;
   }
 
   /** A keeper that cannot be started does not end the command: its slot is written in its file. */

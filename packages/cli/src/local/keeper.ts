@@ -3,8 +3,9 @@ import { rmSync } from "node:fs";
 import {
   checkFolder,
   claimGeneration,
-  FILE_PREFIX,
+  FILE_SUFFIX,
   isListening,
+  isOwnFile,
   keeperSocket,
   PROTOCOL,
 } from "@slotkeeper/client/node/parts";
@@ -44,7 +45,7 @@ interface KeepOptions {
   readonly idleMs: number | undefined;
   /** Removed at the end. */
   readonly logFile: string | undefined;
-  onReady(path: string): void;
+  readonly onReady: (path: string) => void;
 }
 
 /** Runs a keeper until it is idle, or until a signal ends it. The next keeper takes over the slots that are held then. */
@@ -58,7 +59,7 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
   };
   const claim = async () => {
     claimed = await claimGeneration(socket, own);
-    rmSync(`${socket}.starting`, { force: true });
+    rmSync(`${socket}${FILE_SUFFIX.starting}`, { force: true });
     return claimed !== undefined;
   };
   // A full disk must not end the keeper: its log is lost then, and grants wait.
@@ -66,7 +67,8 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
   process.on("SIGXFSZ", () => {});
   const keeper = new Keeper({
     path: own,
-    prefixes: FILE_PREFIX,
+    leasePrefix: `${socket}${FILE_SUFFIX.lease}`,
+    isOwnFile: (name) => isOwnFile(socket, name),
     protocol: PROTOCOL,
     logFile,
     idleMs,

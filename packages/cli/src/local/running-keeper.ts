@@ -14,10 +14,12 @@ export async function localState(given: string | undefined): Promise<LocalState 
   const socketPath = await runningKeeper(given);
   if (socketPath === undefined) return undefined;
   return new Promise((resolve, reject) => {
-    const sent = request({ socketPath, path: "/api/v0/local" }, async (answer) => {
+    const sent = request({ socketPath, path: "/api/v0/local" }, (answer) => {
       let text = "";
-      for await (const chunk of answer) text += String(chunk);
-      resolve(JSON.parse(text) as LocalState);
+      answer.on("data", (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      answer.on("end", () => resolve(JSON.parse(text) as LocalState));
     });
     // It ended at this moment because it was idle.
     sent.on("error", ({ code }: NodeJS.ErrnoException) => (code === "ECONNRESET" ? resolve(undefined) : reject(code)));

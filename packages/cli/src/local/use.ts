@@ -14,7 +14,7 @@ export interface LocalState {
 /** Who uses the slots of a name now. */
 export async function lookAt(link: KeeperLink, name: string): Promise<SlotUse | undefined> {
   const path = `/api/v0/local?name=${encodeURIComponent(`sem:${name.toLowerCase()}`)}`;
-  return useOf(answerOf(await link.call({ path })));
+  return useOf(answerOf(await link.call({ path })) as LocalState);
 }
 
 /** The use of the first name, the longest hold first. */

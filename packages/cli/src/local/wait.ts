@@ -76,7 +76,7 @@ export class LocalSession {
     const call = { path: "/api/v0/fairqueue/acquire", method: "POST", headers };
     try {
       const either = AbortSignal.any([signal, this.#timeout]);
-      return answerOf(await this.#link.call({ ...call, body: JSON.stringify(this.#body()), signal: either }));
+      return answerOf(await this.#link.call({ ...call, body: JSON.stringify(this.#body()), signal: either })) as Answer;
     } catch (error) {
       if (signal.aborted || !this.#timeout.aborted) throw error;
       const name = hostname.replace(/^sem:/, "");
@@ -91,9 +91,9 @@ export class LocalSession {
   }
 }
 
-/** Throws a `KeeperRefusal` with its sentence. */
-export function answerOf<T>({ status, text }: KeeperAnswer): T {
-  const body = JSON.parse(text) as T & { detail?: string; title?: string; code?: string };
+/** The JSON of the answer. Throws a `KeeperRefusal` with its sentence. */
+export function answerOf({ status, text }: KeeperAnswer): unknown {
+  const body = JSON.parse(text) as { detail?: string; title?: string; code?: string };
   if (status === 200) return body;
   throw new KeeperRefusal(`${body.detail ?? body.title ?? `The keeper answered with status ${status}`}.`, body.code);
 }

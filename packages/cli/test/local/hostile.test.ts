@@ -1,6 +1,6 @@
 // What can be wrong with a machine: each case ends with a sentence or with success.
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { isNetworkType, keeperSocket } from "@slotkeeper/client/node/parts";
@@ -92,7 +92,7 @@ describe("what an earlier keeper left", { timeout: 60_000 }, () => {
     const machine = newMachine();
     const holder = machine.start("plain", 1000);
     await machine.until(() => machine.jobs.run(holder.id), "the start");
-    const name = machine.files().find((file) => file.startsWith("lease-")) ?? "";
+    const name = machine.files().find((file) => file.includes(".lease-")) ?? "";
     const path = join(dirname(machine.socket), name);
     const whole = readFileSync(path, "utf8");
     const { pid = 0 } = (await machine.state()) ?? {};
@@ -108,6 +108,20 @@ describe("what an earlier keeper left", { timeout: 60_000 }, () => {
     expect(machine.files()).not.toContain(name);
   });
 
+  test("files of others beside the socket stay", async () => {
+    const machine = newMachine();
+    const folder = folderOf(machine);
+    const names = ["notes.txt", "lease-of-a-flat", "log-1", "s.txt", "s.lease-of-a-flat.pdf"];
+    for (const name of names) {
+      writeFileSync(join(folder, name), "");
+      utimesSync(join(folder, name), 1, 1);
+    }
+    await succeeds(machine);
+    process.kill((await machine.state())?.pid ?? 0, "SIGTERM");
+    await succeeds(machine);
+    expect(machine.files()).toEqual(expect.arrayContaining(names));
+  });
+
   test("a start that was never finished", async () => {
     const machine = newMachine();
     writeFileSync(join(folderOf(machine), "s.starting"), "999999");
@@ -120,7 +134,7 @@ describe("keepers", { timeout: 120_000 }, () => {
     const machine = newMachine();
     folderOf(machine);
     const command = exec(machine, NAME, "echo", "ran");
-    const log = await machine.until(() => machine.files().find((file) => file.startsWith("log-")), "a start");
+    const log = await machine.until(() => machine.files().find((file) => file.includes(".log-")), "a start");
     const found = spawnSync("pgrep", ["-f", `keeper --socket ${machine.socket} --log .*${log}`], { encoding: "utf8" });
     const pid = found.stdout.split("\n").map(Number).find(Boolean);
     if (pid !== undefined) process.kill(pid, "SIGKILL");

@@ -8,10 +8,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { generationsOf, isListening } from "./generation.ts";
 import { KeeperError } from "./keeper-error.ts";
-import { checkFolder, FILE_PREFIX } from "./socket-folder.ts";
+import { checkFolder, FILE_SUFFIX } from "./socket-folder.ts";
 
 /** How long a start may take: a machine on which hundreds of commands start is slow. */
 const START_MS = 60_000;
@@ -56,7 +55,7 @@ export async function findOrStartKeeper(socket: string, command: () => KeeperCom
 }
 
 function mayStart(socket: string): boolean {
-  const path = `${socket}.starting`;
+  const path = `${socket}${FILE_SUFFIX.starting}`;
   try {
     writeFileSync(path, String(process.pid), { flag: "wx", mode: 0o600 });
     return true;
@@ -89,8 +88,8 @@ class StartedKeeper {
 
   /** If it is the last try, a keeper that is killed is a failure. */
   constructor(socket: string, [file, ...args]: KeeperCommand, isLast: boolean) {
-    this.#log = join(dirname(socket), `${FILE_PREFIX.log}${randomBytes(6).toString("hex")}`);
-    this.#starting = `${socket}.starting`;
+    this.#log = `${socket}${FILE_SUFFIX.log}${randomBytes(6).toString("hex")}`;
+    this.#starting = `${socket}${FILE_SUFFIX.starting}`;
     try {
       this.#watch(spawnKeeper(file, [...args, "keeper", "--socket", socket, "--log", this.#log], this.#log), isLast);
     } catch (error) {

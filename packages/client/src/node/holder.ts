@@ -7,9 +7,8 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readlinkSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
-import { dirname, join } from "node:path";
 import { PROTOCOL } from "./keeper-link.ts";
-import { FILE_PREFIX } from "./socket-folder.ts";
+import { FILE_SUFFIX } from "./socket-folder.ts";
 
 /** The header with which a call says which process will hold the slot. */
 const HOLDER_HEADER = "x-slotkeeper-holder";
@@ -22,7 +21,7 @@ export class Holder {
   readonly #accepted = new Set<Socket>();
 
   constructor(socket: string) {
-    this.#path = join(dirname(socket), `${FILE_PREFIX.holder}${this.id}`);
+    this.#path = `${socket}${FILE_SUFFIX.holder}${this.id}`;
     this.#server = createServer((connection) => {
       this.#accepted.add(connection.unref());
       connection.on("error", () => {}).on("close", () => this.#accepted.delete(connection));

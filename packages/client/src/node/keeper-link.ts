@@ -54,7 +54,7 @@ export class KeeperLink {
   }
 
   /** Resolves with the beginning of the answer, which the keeper does not end. `onEnd` runs when the connection ends. */
-  async open(call: KeeperCall, onEnd: () => void): Promise<KeeperAnswer & { close(): void }> {
+  async open(call: KeeperCall, onEnd: () => void): Promise<KeeperAnswer & { readonly close: () => void }> {
     return this.#repeated(call, async (answer, sent) => {
       const { statusCode: status = 0, headers } = answer;
       if (status !== 200) return { status, headers, text: await textOf(answer), close: () => {} };

@@ -4,4 +4,4 @@ export { claimGeneration, isListening } from "./generation.ts";
 export { Holder } from "./holder.ts";
 export { KeeperError } from "./keeper-error.ts";
 export { type KeeperAnswer, KeeperLink, PROTOCOL } from "./keeper-link.ts";
-export { checkFolder, FILE_PREFIX, isNetworkType, keeperSocket } from "./socket-folder.ts";
+export { checkFolder, FILE_SUFFIX, isNetworkType, isOwnFile, keeperSocket } from "./socket-folder.ts";

@@ -8,16 +8,23 @@
  *     error.
  */
 import { lstatSync, mkdirSync, realpathSync, type Stats, statfsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { KeeperError } from "./keeper-error.ts";
 
-/** The files of the folder, by what their names begin with. The keeper removes those that are left over. */
-export const FILE_PREFIX = { holder: "holder-", lease: "lease-", log: "log-" } as const;
+/** What follows the name of the socket in the names of other files. */
+export const FILE_SUFFIX = { holder: ".holder-", lease: ".lease-", log: ".log-", starting: ".starting" } as const;
+
+const OWN_SUFFIX = /^\.(?:\d+|k[\da-f]{6}|starting|(?:holder|lease|log)-[\da-z]+(?:\.new)?)$/;
+
+/** Whether a file beside the socket is one of ours. The folder may have others, which are never touched. */
+export function isOwnFile(socket: string, name: string): boolean {
+  const own = basename(socket);
+  return name.startsWith(own) && OWN_SUFFIX.test(name.slice(own.length));
+}
 
 const LONGEST_PATH = 103;
-/** The longest name that follows the folder (`holder-` with an id and `.new`), or the name of the socket. */
-const LONGEST_NAME = 24;
-const LONGEST_SUFFIX = 12;
+/** The longest name that follows that of the socket: `.holder-`, an id and `.new`. */
+const LONGEST_SUFFIX = 28;
 
 /** The types of network file systems, from `statfs(2)`: sockets and renames do not work between their machines. */
 const NETWORK_TYPES: ReadonlySet<number> = new Set([
@@ -51,8 +58,7 @@ export function keeperSocket(given?: string): string {
 /** Creates the folder of the socket if it is missing. Throws a `KeeperError` if FOLDER1 or FOLDER2 does not hold. */
 export function checkFolder(socket: string): void {
   const folder = dirname(socket);
-  const longest = Math.max(Buffer.byteLength(socket) + LONGEST_SUFFIX, Buffer.byteLength(folder) + LONGEST_NAME);
-  if (longest > LONGEST_PATH) {
+  if (Buffer.byteLength(socket) + LONGEST_SUFFIX > LONGEST_PATH) {
     throw new KeeperError({
       reason: `The path of the socket is too long: ${socket}. Choose a shorter one with --socket`,
     });

@@ -120,7 +120,7 @@ export class MemoryStore implements HostStore {
       try {
         this.#beforeCommit?.(commit);
       } catch (error) {
-        return Promise.reject(error as Error);
+        return Promise.reject(error);
       }
       this.#apply(commit, stored);
     }

@@ -35,7 +35,7 @@ export interface CallContext {
   readonly folder: string;
 }
 
-export interface HolderExchange {
+interface HolderExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly holder: Holder;

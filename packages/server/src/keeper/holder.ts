@@ -74,11 +74,12 @@ export class Holder {
       // It may have been accepted by a process that ended, while another one still has the socket.
     }
     this.#hasSocket = false;
-    for (;;) {
+    // A process closes its socket a moment before it counts as ended.
+    for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, LOOK_MS)) {
       const isProcessAlive = await this.#isProcessAlive();
       if (isProcessAlive === false) return;
       if (isProcessAlive === undefined) break;
-      await pause(LOOK_MS);
+      await pause(waitMs);
     }
     // Its `exec` opens a call again at the next keeper.
     await pause(RETURN_MS);

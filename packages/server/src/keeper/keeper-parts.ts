@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { FairQueue, MemoryStore, type QueueEvent } from "@slotkeeper/queue";
 import { realClock } from "slotkeeper";
 import { endOfTurn } from "../end-of-turn.ts";
@@ -33,12 +34,12 @@ export class KeeperParts implements CallContext {
   readonly restored: number;
   observe: (event: QueueEvent) => void = () => {};
 
-  constructor(folder: string, leasePrefix: string, self: ProcessIdentity) {
-    this.folder = folder;
+  constructor(leasePrefix: string, self: ProcessIdentity) {
+    this.folder = dirname(leasePrefix);
     const [boot = ""] = self.place.split(" ");
     // The folder protects the keeper, not this key. Tokens must outlive the keeper, but not the machine's start.
     this.tokens = new QueryTokens([`keeper ${boot}`]);
-    const files = new LeaseFiles(folder, leasePrefix, boot);
+    const files = new LeaseFiles(leasePrefix, boot);
     const leases = files.read();
     this.restored = leases.length;
     this.holders = new Holders({

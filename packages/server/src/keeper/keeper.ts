@@ -24,8 +24,10 @@ import type { WholeService } from "./whole-service.ts";
 export interface KeeperInit {
   /** The path on which it listens. */
   readonly path: string;
-  /** What the names of files begin with. */
-  readonly prefixes: { readonly lease: string };
+  /** What the paths of the files of leases begin with. */
+  readonly leasePrefix: string;
+  /** Whether a file beside the socket is one of ours. */
+  isOwnFile(name: string): boolean;
   /** The file that its log goes to. */
   readonly logFile: string | undefined;
   readonly protocol: number;
@@ -66,28 +68,28 @@ export class Keeper {
     return (await this.#ready) !== undefined;
   }
 
-  /** Removes all files that no process uses. The files of leases are removed with their leases. */
+  /** Removes our files that no process uses. The files of leases are removed with their leases. */
   async sweep(): Promise<void> {
-    const { path, prefixes, isListening, logFile } = this.#init;
+    const { path, leasePrefix, isOwnFile, isListening, logFile } = this.#init;
     const folder = dirname(path);
-    for (const name of readdirSync(folder)) {
+    for (const name of readdirSync(folder).filter(isOwnFile)) {
       const file = join(folder, name);
       const stat = statSync(file, { throwIfNoEntry: false });
       if (stat === undefined || Date.now() - stat.ctimeMs < LEFT_OVER_MS || file === logFile) continue;
-      const isUnused = stat.isSocket() ? !(await isListening(file)) : !name.startsWith(prefixes.lease);
+      const isUnused = stat.isSocket() ? !(await isListening(file)) : !file.startsWith(leasePrefix);
       if (isUnused) rmSync(file, { force: true });
     }
   }
 
   async #start(): Promise<KeeperParts | undefined> {
-    const { path, prefixes, claim, log, idleMs } = this.#init;
+    const { path, leasePrefix, claim, log, idleMs } = this.#init;
     await new Promise<void>((resolve, reject) => {
       this.#server.once("error", reject);
       this.#server.listen({ path, backlog: 1024 }, resolve);
     });
     if (!(await claim())) return undefined;
     const self = await thisProcess();
-    const parts = new KeeperParts(dirname(path), prefixes.lease, self);
+    const parts = new KeeperParts(leasePrefix, self);
     await parts.queue.start();
     log(`keeper ${VERSION}, process ${process.pid}, listens on ${path}; ${parts.restored} leases restored`);
     await this.sweep();

@@ -6,7 +6,7 @@
  * FILE2  A file appears complete, by a rename. One that cannot be read is left over from something else and is removed.
  */
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { LeaseRecord } from "@slotkeeper/queue";
 import type { HolderAbout } from "./holder.ts";
 
@@ -23,12 +23,11 @@ export interface KeptLease {
 }
 
 export class LeaseFiles {
-  readonly #folder: string;
+  /** What the paths of the files begin with. */
   readonly #prefix: string;
   readonly #boot: string;
 
-  constructor(folder: string, prefix: string, boot: string) {
-    this.#folder = folder;
+  constructor(prefix: string, boot: string) {
     this.#prefix = prefix;
     this.#boot = boot;
   }
@@ -45,9 +44,10 @@ export class LeaseFiles {
 
   /** The leases of this start of the machine. Removes all other files. */
   read(): KeptLease[] {
-    const names = readdirSync(this.#folder).filter((name) => name.startsWith(this.#prefix));
-    return names.flatMap((name) => {
-      const path = join(this.#folder, name);
+    const folder = dirname(this.#prefix);
+    const paths = readdirSync(folder).map((name) => join(folder, name));
+    return paths.flatMap((path) => {
+      if (!path.startsWith(this.#prefix)) return [];
       const kept = parsed(path);
       if (kept?.boot === this.#boot) return [kept];
       rmSync(path, { force: true });
@@ -57,7 +57,7 @@ export class LeaseFiles {
 
   #pathOf({ session, fence }: LeaseRecord): string {
     const [holder = ""] = session.split(".");
-    return join(this.#folder, `${this.#prefix}${holder.slice(0, 8)}${fence.toString(36)}`);
+    return `${this.#prefix}${holder.slice(0, 8)}${fence.toString(36)}`;
   }
 }
 
