@@ -27,18 +27,18 @@ export interface KeeperInit {
   /** What the paths of the files of leases begin with. */
   readonly leasePrefix: string;
   /** Whether a file beside the socket is one of ours. */
-  isOwnFile(name: string): boolean;
+  readonly isOwnFile: (name: string) => boolean;
   /** The file that its log goes to. */
   readonly logFile: string | undefined;
   readonly protocol: number;
   /** Undefined: it stays. */
   readonly idleMs: number | undefined;
   /** Called when it listens. Returns whether it is the only keeper. */
-  claim(): Promise<boolean>;
-  isListening(path: string): Promise<boolean>;
-  log(line: string): void;
+  readonly claim: () => Promise<boolean>;
+  readonly isListening: (path: string) => Promise<boolean>;
+  readonly log: (line: string) => void;
   /** Called when it ends because it is idle, or when it lost the claim. Must end the process. */
-  end(): void;
+  readonly end: () => void;
 }
 
 const CHECK_MS = 250;
