@@ -45,13 +45,13 @@ export async function execLocally(flags: LocalFlags, command: readonly string[],
   let isStarted = false;
   try {
     const headers = holder.header({ pid: waiting.pid, command: command.join(" ") });
-    const { slotToken, fence } = await granted(link, flags, headers, signals.waiting);
-    const hold = await Hold.open(link, headers, slotToken, () => waiting.kill("SIGTERM"));
+    const { slotToken, fence, slot } = await granted(link, flags, headers, signals.waiting);
+    const hold = new Hold(link, headers, slotToken, () => waiting.kill("SIGTERM"));
     signals.child = waiting;
     isStarted = true;
     waiting.start({
       SLOTKEEPER_NAME: name,
-      SLOTKEEPER_SLOT: String(hold.slot),
+      SLOTKEEPER_SLOT: String(slot),
       SLOTKEEPER_FENCE: String(fence),
       [HELD_VARIABLE]: JSON.stringify([...held, { socket, name: name.toLowerCase() }]),
     });

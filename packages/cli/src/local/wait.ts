@@ -16,6 +16,8 @@ export interface LocalWait {
 export interface LocalGrant {
   readonly slotToken: string;
   readonly fence: number;
+  /** The number of the slot, from 1. */
+  readonly slot: number;
 }
 
 type Answer =

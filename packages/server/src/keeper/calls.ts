@@ -64,7 +64,8 @@ const acquire: CallHandler = async ({ response, holder, body }, context) => {
     return;
   }
   const { body: reply, headers } = wireAnswer(answer, (session) => tokens.sign(session, body.queryToken));
-  json(response, 200, reply satisfies AcquireReply, headers);
+  const slot = reply.result === "granted" ? { slot: leases.slotOf(reply.slotToken) } : {};
+  json(response, 200, { ...(reply satisfies AcquireReply), ...slot }, headers);
 };
 
 function asked(
@@ -79,7 +80,7 @@ function asked(
     if (verified.kind !== "valid") return Promise.resolve({ result: "timeout", reason: "unknown-token" });
     return queue.poll(verified.claims, { signal });
   }
-  const name = plainName(String(hostname));
+  const name = plainName(hostname);
   const sessionId = sessionOf(about.id, requestId);
   const host = name === "" ? "" : hostKey(name);
   return queue.begin({ host, hostname: name, bucket: bucket ?? ipBucket, sessionId, waitMs, limit, maxWaitMs, signal });
@@ -102,17 +103,16 @@ const cancel: CallHandler = ({ response, body }, { queue, tokens }) => {
   json(response, 200, { result: verified.kind === "valid" ? queue.cancel(verified.claims) : "gone" });
 };
 
-/** Stays open while `exec` lives. Its first line has the number of the slot. */
+/** Stays open while `exec` lives, after a first line. */
 const hold: CallHandler = ({ response, holder, body }, { leases }) => {
-  const slot = leases.slotOf(String(body.slotToken));
-  if (slot === undefined) {
+  if (leases.slotOf(String(body.slotToken)) === undefined) {
     problem(response, "SLOT_LOST");
     return;
   }
   holder.opened();
   response.on("close", () => holder.closed());
   response.writeHead(200, { "Content-Type": "application/json" });
-  response.write(`${JSON.stringify({ slot })}\n`);
+  response.write("{}\n");
 };
 
 /** The calls by their path. */
