@@ -87,8 +87,11 @@ export async function killExecs({ kills, seed, wrapper, after }: KillOptions): P
     }
     await machine.until(() => machine.jobs.runs()[kills], "the last start");
     const runs = machine.jobs.runs();
-    for (const [at, { startedAt }] of runs.slice(1, kills).entries())
-      delaysMs.push(startedAt - (runs[at]?.endedAt ?? 0));
+    for (const [at, { startedAt }] of runs.slice(1, kills).entries()) {
+      // Without an end, or with a later one, two ran at once: that is counted elsewhere.
+      const { endedAt = Number.POSITIVE_INFINITY } = runs[at] ?? {};
+      if (endedAt < startedAt) delaysMs.push(startedAt - endedAt);
+    }
     return await report(machine, live, { kills, slots, delaysMs, after });
   } finally {
     await machine.close();
