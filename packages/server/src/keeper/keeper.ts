@@ -75,7 +75,7 @@ export class Keeper {
     for (const name of readdirSync(folder).filter(isOwnFile)) {
       const file = join(folder, name);
       const stat = statSync(file, { throwIfNoEntry: false });
-      if (stat === undefined || Date.now() - stat.ctimeMs < LEFT_OVER_MS || file === logFile) continue;
+      if (stat === undefined || Date.now() - stat.mtimeMs < LEFT_OVER_MS || file === logFile) continue;
       const isUnused = stat.isSocket() ? !(await isListening(file)) : !file.startsWith(leasePrefix);
       if (isUnused) rmSync(file, { force: true });
     }

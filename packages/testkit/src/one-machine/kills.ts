@@ -126,6 +126,8 @@ export async function killKeepers({ kills, seed, slots = 2, after }: KillOptions
       delaysMs.push(next.startedAt - killedAt);
     }
     await Promise.all(Array.from(live.values(), ({ exited }) => exited));
+    // If the last keeper was killed after the last command had its slot, only the next command can start another.
+    await machine.start("plain", 0).exited;
     const runs = await machine.until(() => all(ended(machine), machine.jobs.runs().length), "the end of all jobs");
     const reported = await report(machine, live, { kills, slots, delaysMs, after });
     return { ...reported, lost: machine.started - runs.length };
