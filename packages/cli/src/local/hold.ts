@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { KeeperLink } from "@slotkeeper/client/node/parts";
 import { EXIT } from "../exit-codes.ts";
 import { answerOf, KeeperRefusal } from "./wait.ts";
@@ -41,10 +42,17 @@ export class Hold {
       this.#close = answer.close;
       answerOf(answer);
     } catch (error) {
-      if (!(error instanceof KeeperRefusal) || signal.aborted) return;
+      if (!(error instanceof KeeperRefusal) || (await isAbortedSoon(signal))) return;
       this.#isLost = true;
       process.stderr.write("The keeper does not know the slot of this command any more. The command gets SIGTERM.\n");
       this.#onLost();
     }
   }
+}
+
+/** The keeper may know before this process that the command has ended. */
+const LATE_MS = 1_000;
+
+function isAbortedSoon(signal: AbortSignal): Promise<boolean> {
+  return pause(LATE_MS, false, { signal }).catch(() => true);
 }

@@ -34,12 +34,12 @@ export class KeeperParts implements CallContext {
   readonly restored: number;
   observe: (event: QueueEvent) => void = () => {};
 
-  constructor(leasePrefix: string, self: ProcessIdentity) {
+  constructor(leasePrefix: string, self: ProcessIdentity, isOwnFile: (name: string) => boolean) {
     this.folder = dirname(leasePrefix);
     const [boot = ""] = self.place.split(" ");
     // The folder protects the keeper, not this key. Tokens must outlive the keeper, but not the machine's start.
     this.tokens = new QueryTokens([`keeper ${boot}`]);
-    const files = new LeaseFiles(leasePrefix, boot);
+    const files = new LeaseFiles(leasePrefix, boot, isOwnFile);
     const leases = files.read();
     this.restored = leases.length;
     this.holders = new Holders({

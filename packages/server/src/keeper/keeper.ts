@@ -82,14 +82,14 @@ export class Keeper {
   }
 
   async #start(): Promise<KeeperParts | undefined> {
-    const { path, leasePrefix, claim, log, idleMs } = this.#init;
+    const { path, leasePrefix, isOwnFile, claim, log, idleMs } = this.#init;
     await new Promise<void>((resolve, reject) => {
       this.#server.once("error", reject);
       this.#server.listen({ path, backlog: 1024 }, resolve);
     });
     if (!(await claim())) return undefined;
     const self = await thisProcess();
-    const parts = new KeeperParts(leasePrefix, self);
+    const parts = new KeeperParts(leasePrefix, self, isOwnFile);
     await parts.queue.start();
     log(`keeper ${VERSION}, process ${process.pid}, listens on ${path}; ${parts.restored} leases restored`);
     await this.sweep();

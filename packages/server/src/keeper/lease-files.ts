@@ -27,8 +27,11 @@ export class LeaseFiles {
   readonly #prefix: string;
   readonly #boot: string;
 
-  constructor(prefix: string, boot: string) {
+  readonly #isOwnFile: (name: string) => boolean;
+
+  constructor(prefix: string, boot: string, isOwnFile: (name: string) => boolean) {
     this.#prefix = prefix;
+    this.#isOwnFile = isOwnFile;
     this.#boot = boot;
   }
 
@@ -45,9 +48,9 @@ export class LeaseFiles {
   /** The leases of this start of the machine. Removes all other files. */
   read(): KeptLease[] {
     const folder = dirname(this.#prefix);
-    const paths = readdirSync(folder).map((name) => join(folder, name));
-    return paths.flatMap((path) => {
-      if (!path.startsWith(this.#prefix)) return [];
+    return readdirSync(folder).flatMap((name) => {
+      const path = join(folder, name);
+      if (!path.startsWith(this.#prefix) || !this.#isOwnFile(name)) return [];
       const kept = parsed(path);
       if (kept?.boot === this.#boot) return [kept];
       rmSync(path, { force: true });
