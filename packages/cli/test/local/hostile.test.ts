@@ -5,11 +5,12 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { isNetworkType, keeperSocket } from "@slotkeeper/client/node/parts";
 import { killGroup, type Machine } from "@slotkeeper/testkit/one-machine";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { BIN, build, Command, slotkeeper } from "../command.ts";
 import { done, exec, newMachine, RUNS, waiting } from "./machine.ts";
 
 beforeAll(build, 120_000);
+afterEach(() => vi.unstubAllEnvs());
 const NAME = ["--name", "gpu", "--as", "me"];
 const isRoot = process.getuid?.() === 0;
 
@@ -69,6 +70,8 @@ describe("the folder of the socket", { timeout: 60_000 }, () => {
   });
 
   test("the default does not depend on $TMPDIR and $XDG_RUNTIME_DIR", () => {
+    vi.stubEnv("SLOTKEEPER_SOCKET", "");
+    for (const variable of ["TMPDIR", "XDG_RUNTIME_DIR"]) vi.stubEnv(variable, "/elsewhere");
     expect(keeperSocket()).toBe(`/tmp/slotkeeper-${process.getuid?.()}/keeper`);
   });
 });
