@@ -1,5 +1,5 @@
 /**
- * `npm run bench:local -- [--short] [--kills N] [--only kills,keepers,crowd,groups,handover,start]`
+ * `npm run bench:local -- [--short] [--kills N] [--ours] [--only holders,execs,keepers,crowd,groups,handover,start]`
  *
  * Slots on one machine, beside the usual ways, in one run. Commands write when they start and end into a log, and only
  * that log is judged. More commands at once than slots is an error: the process ends with 1.
@@ -10,7 +10,13 @@ import { crowd, handOver, keeperMegabytes, overtakers, quantile, timeOf } from "
 import { onMachine, SUBJECTS, type Subject } from "./subjects.ts";
 
 const { values } = parseArgs({
-  options: { short: { type: "boolean", default: false }, kills: { type: "string" }, only: { type: "string" } },
+  options: {
+    short: { type: "boolean", default: false },
+    kills: { type: "string" },
+    // Without the others in the rows of kills.
+    ours: { type: "boolean", default: false },
+    only: { type: "string" },
+  },
 });
 const kills = Number(values.kills ?? (values.short ? 50 : 1000));
 const only = values.only?.split(",");
@@ -55,17 +61,16 @@ async function killRow(name: string, subject: Subject, kill: Kill, count: number
   close();
 }
 
+/** Peers get fewer kills: some need ten seconds for each. */
+async function killRows(name: string, kill: Kill): Promise<void> {
+  for (const subject of values.ours ? SUBJECTS.slice(0, 1) : SUBJECTS) {
+    await killRow(name, subject, kill, subject.id === "slotkeeper" ? kills : Math.ceil(kills / 20));
+  }
+}
+
 const ROWS: { readonly [name: string]: () => Promise<void> } = {
-  kills: async () => {
-    for (const subject of SUBJECTS) {
-      const count = subject.id === "slotkeeper" ? kills : Math.ceil(kills / 20);
-      await killRow("kill -9 of a holder's group", subject, killHolders, count);
-    }
-    for (const subject of SUBJECTS) {
-      const count = subject.id === "slotkeeper" ? kills : Math.ceil(kills / 20);
-      await killRow("kill -9 of the wrapper only", subject, killExecs, count);
-    }
-  },
+  holders: () => killRows("kill -9 of a holder's group", killHolders),
+  execs: () => killRows("kill -9 of the wrapper only", killExecs),
   keepers: async () => {
     const [ours] = SUBJECTS;
     if (ours !== undefined) await killRow("kill -9 of the keeper", ours, killKeepers, Math.ceil(kills * 0.3));

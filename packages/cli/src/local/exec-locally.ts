@@ -46,6 +46,8 @@ export async function execLocally(flags: LocalFlags, command: readonly string[],
   try {
     const headers = holder.header({ pid: waiting.pid, command: command.join(" ") });
     const { slotToken, fence, slot } = await granted(link, flags, headers, signals.waiting);
+    // A signal that came after the grant must not start the command.
+    signals.waiting.throwIfAborted();
     const hold = new Hold(link, headers, slotToken, () => waiting.kill("SIGTERM"));
     signals.child = waiting;
     isStarted = true;

@@ -39,6 +39,11 @@ describe("the command", { timeout: 60_000 }, () => {
     expect((await done(exec(machine, NAME, "sh", "-c", "echo $SLOTKEEPER_SLOT"))).out).toBe("1\n");
   });
 
+  test("may have a command line that is longer than any header", async () => {
+    const command = exec(newMachine(), NAME, "sh", "-c", "echo ${#1}", "sh", "€".repeat(30_000));
+    expect(await done(command)).toMatchObject({ code: 0, out: expect.stringMatching(/^(?:30000|90000)\n$/) });
+  });
+
   test("ends with 127 and a sentence if it cannot be started", async () => {
     expect(await done(exec(newMachine(), NAME, "no-such-command"))).toMatchObject({
       code: 127,

@@ -12,6 +12,8 @@ import { FILE_SUFFIX } from "./socket-folder.ts";
 
 /** The header with which a call says which process will hold the slot. */
 const HOLDER_HEADER = "x-slotkeeper-holder";
+/** A command line may be longer than a header. */
+const LONGEST_COMMAND = 200;
 
 /** A process that wants to hold slots, as the keeper recognises it. */
 export class Holder {
@@ -51,7 +53,8 @@ export class Holder {
 
   /** The header of its calls. `pid` is the process that uses the slot, `command` what a person should see. */
   header({ pid, command }: { readonly pid: number; readonly command: string }): { [name: string]: string } {
-    const about = { protocol: PROTOCOL, id: this.id, socket: this.#path, pid, space: pidSpace(), command };
+    const shown = command.slice(0, LONGEST_COMMAND);
+    const about = { protocol: PROTOCOL, id: this.id, socket: this.#path, pid, space: pidSpace(), command: shown };
     // A header carries ASCII.
     const text = JSON.stringify(about).replaceAll(/[^ -~]/gu, (character) => unicodeEscape(character));
     return { [HOLDER_HEADER]: text };
