@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { conditions } from "./vitest.conditions.ts";
 
-// Pure tests: no server, no database, no browser, no other process. `npm run test:quick` runs them, and so does mutation testing.
+// Pure tests: no server, no database, no browser, no other process. `npm run test:quick` runs them, and mutation testing a part of them.
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
@@ -11,7 +11,6 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     restoreMocks: true,
-    // Mutation testing runs them in threads, which take the flags of its process.
-    execArgv: process.env["STRYKER_MUTATOR_WORKER"] === undefined ? ["--expose-gc"] : [],
+    execArgv: ["--expose-gc"],
   },
 });

@@ -1,32 +1,29 @@
 // Mutation testing: changes the code in small ways and looks whether a test fails. `npm run mutate -- --help` shows the options.
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
+import { byReason, FOLDER, GROUPS, reportOf, resultOf } from "./proof/mutation.mjs";
 import { record } from "./proof/record.mjs";
 
-/** Folders and files with the score that they must reach. Survivors are listed in docs/reliability.md by group. */
-const GROUPS = {
-  decide: { least: 90, mutate: ["packages/queue/src/decide/*.ts"] },
-  book: { least: 90, mutate: ["packages/queue/src/book/*.ts"] },
-  order: { least: 90, mutate: ["packages/queue/src/order/*.ts"] },
-  gate: { least: 85, mutate: ["packages/core/src/gate.ts"] },
-  keys: { least: 85, mutate: ["packages/core/src/keyed-slots.ts", "packages/core/src/keyed-semaphore.ts"] },
-  pool: { least: 85, mutate: ["packages/core/src/slot-pool.ts"] },
-  budgets: { least: 85, mutate: ["packages/core/src/limiter/budget.ts", "packages/core/src/limiter/ledger.ts"] },
-};
+/** The results of a file are kept each time when this number of lines is done. */
+const PIECE = 60;
 
 const HELP = `Usage: npm run mutate -- [options]
 
 Changes the code in small ways, one at a time, runs the pure tests that execute it, and reports the part of the changes that they find.
-A group that was measured before is continued: only what changed since is measured again.
+Results are kept after every ${PIECE} lines. What was measured before is continued: only what changed since is measured again.
 
   --group NAMES    with commas between them: ${Object.keys(GROUPS).join(", ")} (all)
+  --file TEXT      measures only the files of the groups whose path contains the text
+  --missing        measures only the files that have changed or were not measured yet
+  --minutes N      ends after the piece in which the time is over; the same command continues there
   --again          forgets what was measured before
+  --report         measures nothing: reports what was measured before
   --survivors      lists the changes that no test found
   --help           shows this
 
-All groups take hours. Exit codes: 0 every score is reached; 1 one is not; 2 bad options.`;
+All groups take hours. Exit codes: 0 every score is reached; 1 one is not, or is not measured; 2 bad options.`;
 
 function fail(message) {
   console.error(`${message} See --help.`);
@@ -34,9 +31,18 @@ function fail(message) {
 }
 
 function read() {
-  const flag = { type: "boolean", default: false };
+  const [flag, text] = [{ type: "boolean", default: false }, { type: "string" }];
   try {
-    const options = { group: { type: "string" }, again: flag, survivors: flag, help: flag };
+    const options = {
+      group: text,
+      file: text,
+      minutes: text,
+      missing: flag,
+      again: flag,
+      report: flag,
+      survivors: flag,
+      help: flag,
+    };
     return parseArgs({ options }).values;
   } catch (error) {
     return fail(error.message);
@@ -53,44 +59,80 @@ const unknown = names.find((name) => !(name in GROUPS));
 if (unknown !== undefined) fail(`Expected --group to name groups, got ${JSON.stringify(unknown)}.`);
 
 const ROOT = resolve(import.meta.dirname, "..");
-const folder = resolve(ROOT, ".proof/mutation");
-mkdirSync(folder, { recursive: true });
+mkdirSync(FOLDER, { recursive: true });
 
-/** Timeouts count as found: the change made the code loop. */
-function scoreOf(results) {
-  const counted = results.filter(({ status }) => !["Ignored", "CompileError", "RuntimeError"].includes(status));
-  const found = counted.filter(({ status }) => status === "Killed" || status === "Timeout");
-  const survived = counted.filter(({ status }) => status === "Survived" || status === "NoCoverage");
-  return { mutants: counted.length, score: (100 * found.length) / Math.max(1, counted.length), survived };
+function filesToMeasure(name) {
+  if (values.report) return [];
+  const files = values.missing ? resultOf(name).missing : GROUPS[name].files;
+  return files.filter((file) => file.includes(values.file ?? ""));
 }
 
-let isMissed = false;
-for (const name of names) {
-  const { mutate, least } = GROUPS[name];
-  const incrementalFile = resolve(folder, `${name}.json`);
-  if (values.again) rmSync(incrementalFile, { force: true });
-  const startedAt = performance.now();
-  const isContinued = existsSync(incrementalFile) && readFileSync(incrementalFile, "utf8").length > 0;
-  console.log(`${name}: ${isContinued ? "continues" : "starts"}`);
-  const results = await new Stryker({
-    mutate,
+const startedAt = performance.now();
+const isTimeOver = () => performance.now() - startedAt > Number(values.minutes ?? Infinity) * 60_000;
+
+/** The ranges of lines that the report of a part does not have yet, and the whole file. */
+function piecesOf(file, part) {
+  const source = readFileSync(resolve(ROOT, file), "utf8");
+  const { length } = source.split("\n");
+  const report = existsSync(part) ? JSON.parse(readFileSync(part, "utf8")).files[file] : undefined;
+  const mutants = report?.source === source ? report.mutants : [];
+  const pieces = [];
+  for (let from = 1; from <= length && length > 2 * PIECE; from += PIECE) {
+    const isDone = mutants.some(({ location: { start } }) => start.line >= from && start.line < from + PIECE);
+    if (!isDone) pieces.push(`:${from}-${from + PIECE - 1}`);
+  }
+  return [...pieces, ""];
+}
+
+/** Measures the pieces of a file, and then what crosses their ends. Only then the report of the file is complete. */
+async function measure(file, tests) {
+  const [whole, part] = [reportOf(file), `${reportOf(file)}.part`];
+  if (values.again) for (const report of [whole, part]) rmSync(report, { force: true });
+  if (existsSync(whole) && !existsSync(part)) copyFileSync(whole, part);
+  process.env["SLOTKEEPER_MUTATE_TESTS"] = tests.join(",");
+  for (const piece of piecesOf(file, part)) {
+    if (isTimeOver()) return;
+    await mutate(file + piece, part);
+  }
+  renameSync(part, whole);
+}
+
+async function mutate(files, incrementalFile) {
+  console.log(files);
+  await new Stryker({
+    mutate: [files],
     testRunner: "vitest",
     testRunnerNodeArgs: ["--expose-gc"],
-    vitest: { configFile: resolve(ROOT, "vitest.quick.config.ts"), related: true },
+    vitest: { configFile: resolve(ROOT, "vitest.mutate.config.ts"), related: false },
     plugins: ["@stryker-mutator/vitest-runner"],
     // Stryker would rewrite the configuration of TypeScript, which tests do not use.
     tsconfigFile: "tsconfig.of-no-file.json",
     coverageAnalysis: "perTest",
     incremental: true,
     incrementalFile,
-    concurrency: 2,
-    timeoutMS: 20_000,
+    concurrency: 1,
+    timeoutMS: 8_000,
     reporters: process.stdout.isTTY ? ["progress"] : ["progress-append-only"],
-    tempDirName: resolve(ROOT, ".proof/mutation/tmp"),
+    tempDirName: resolve(FOLDER, "tmp"),
     ignorePatterns: ["docs/images", "docs/dist", "deploy", ".proof", "**/dist", "**/dist-test"],
     allowEmpty: true,
   }).runMutationTest();
-  const { mutants, score, survived } = scoreOf(results);
+}
+
+/** Prints the result of a group and records it if every file is measured. Returns whether it reaches its score. */
+function report(name) {
+  const { missing, survivors, record: result } = resultOf(name);
+  const { least } = GROUPS[name];
+  console.log(`${name}: ${result.score.toFixed(1)} % of ${result.mutants} changes found (goal ${least})`);
+  for (const file of missing) console.log(`  not measured: ${file}`);
+  const reasons = byReason(survivors);
+  for (const [reason, ones] of reasons) {
+    console.log(`  ${ones.length} survived: ${reason ?? "no reason given"}`);
+    if (values.survivors) for (const { text, location } of ones) console.log(`    ${location.start.line} ${text}`);
+  }
+  if (missing.length > 0) return false;
+  const explained = [...reasons].map(([reason, ones]) => ({ reason: reason ?? null, count: ones.length }));
+  const { mutants, score } = result;
   record("mutation", {
     part: name,
     amount: mutants,
@@ -98,16 +140,12 @@ for (const name of names) {
     isPassed: score >= least,
     isWhole: true,
     seconds: (performance.now() - startedAt) / 1000,
-    figures: { survived: survived.length, goal: least },
+    figures: { survived: survivors.length, goal: least },
+    explained,
   });
-  console.log(`${name}: ${score.toFixed(1)} % of ${mutants} changes found (goal ${least})`);
-  if (values.survivors) {
-    for (const { fileName, location, mutatorName, replacement } of survived) {
-      console.log(
-        `  ${fileName}:${location.start.line} ${mutatorName}: ${(replacement ?? "").replaceAll("\n", " ").slice(0, 100)}`,
-      );
-    }
-  }
-  isMissed ||= score < least;
+  return result.score >= least;
 }
-process.exit(isMissed ? 1 : 0);
+
+for (const name of names) for (const file of filesToMeasure(name)) await measure(file, GROUPS[name].tests);
+const isReached = names.map(report).every(Boolean);
+process.exit(isReached ? 0 : 1);

@@ -7,6 +7,8 @@ import { context, trace } from "@opentelemetry/api";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import type { SlotClient } from "@slotkeeper/client";
 import { withProgram } from "@slotkeeper/testkit/bundle";
+import { buildCommand } from "@slotkeeper/testkit/fleet";
+import { Machine } from "@slotkeeper/testkit/one-machine";
 import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
@@ -121,6 +123,23 @@ test("one line moves a program from one process to three, and two jobs at a time
     expect(await atOnce(program, 3, { SLOTKEEPER_URL: world.direct })).toEqual({ jobs: 18, most: 2 });
   });
 });
+
+test("one variable moves a program from one machine to a service, and two jobs at a time stay two", async () => {
+  buildCommand();
+  const world = await startWorld();
+  const machine = new Machine(1);
+  const file = fileURLToPath(new URL("../src/one-machine.ts", import.meta.url));
+  const commands = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url));
+  const local = { SLOTKEEPER_SOCKET: machine.socket, PATH: `${commands}:${process.env["PATH"]}` };
+  try {
+    await withProgram({ file }, async (program) => {
+      expect(await atOnce(program, 3, local)).toEqual({ jobs: 18, most: 2 });
+      expect(await atOnce(program, 3, { SLOTKEEPER_URL: world.direct })).toEqual({ jobs: 18, most: 2 });
+    });
+  } finally {
+    await machine.close();
+  }
+}, 120_000);
 
 /** Runs this number of processes; how many jobs they did, and how many at the same time. */
 async function atOnce(file: string, processes: number, environment: Record<string, string>) {

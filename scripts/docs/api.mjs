@@ -9,22 +9,26 @@ const PACKAGES = ["core", "client"];
 export function apiPages(root) {
   return PACKAGES.flatMap((folder) => {
     const manifest = JSON.parse(readFileSync(join(root, "packages", folder, "package.json"), "utf8"));
-    return Object.entries(manifest.exports)
-      .filter(([, target]) => typeof target === "object" && "types" in target)
-      .map(([entry, { types }]) => {
-        const name = `${manifest.name}${entry.slice(1)}`;
-        const found = exportsOf(join(root, "packages", folder, types));
-        const names = new Set(found.map((one) => one.name));
-        const declared = found
-          .map((one) => ({ ...one, members: allMembers(one, names), inherited: inheritedMembers(one, names) }))
-          .sort((a, b) => a.name.localeCompare(b.name));
-        return {
-          path: `api/${name.replaceAll(/[@/]+/g, "-").replace(/^-/, "")}.md`,
-          name,
-          declared,
-          markdown: pageOf(name, declared),
-        };
-      });
+    return (
+      Object.entries(manifest.exports)
+        .filter(([, target]) => typeof target === "object" && "types" in target)
+        // For the packages of this repository only.
+        .filter(([entry]) => !entry.endsWith("/parts"))
+        .map(([entry, { types }]) => {
+          const name = `${manifest.name}${entry.slice(1)}`;
+          const found = exportsOf(join(root, "packages", folder, types));
+          const names = new Set(found.map((one) => one.name));
+          const declared = found
+            .map((one) => ({ ...one, members: allMembers(one, names), inherited: inheritedMembers(one, names) }))
+            .sort((a, b) => a.name.localeCompare(b.name));
+          return {
+            path: `api/${name.replaceAll(/[@/]+/g, "-").replace(/^-/, "")}.md`,
+            name,
+            declared,
+            markdown: pageOf(name, declared),
+          };
+        })
+    );
   });
 }
 

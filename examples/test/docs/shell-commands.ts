@@ -11,9 +11,10 @@ const scripts = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as
   .scripts;
 
 /** Other programs that the pages may use. */
-const FOREIGN = "cat cd docker export git gh kill kubectl mkdir openssl psql sh ssh sleep systemctl createdb".split(
-  " ",
-);
+const FOREIGN =
+  "cat cd createdb do docker done echo export for gh git kill kubectl mkdir openssl psql seq sh sleep ssh systemctl until wait xargs".split(
+    " ",
+  );
 
 const CHECKS: Record<string, Check> = {
   npm: ([command = "", script = ""]) => {

@@ -1,8 +1,8 @@
-import { acquireVisibly } from "./acquire-visibly.ts";
+import { acquireOverService } from "./acquire-over-service.ts";
 import { EXIT, exitHelp } from "./exit-codes.ts";
 import { readFlags, wrongUsage } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
-import { clientOf, SERVICE_HELP, SERVICE_OPTIONS } from "./service-flags.ts";
+import { SERVICE_HELP, SERVICE_OPTIONS } from "./service-flags.ts";
 import { exitOf, Signals } from "./signals.ts";
 import { WAIT_HELP, WAIT_OPTIONS, waitProblems } from "./wait-flags.ts";
 
@@ -34,7 +34,7 @@ export async function acquireCommand(args: readonly string[]): Promise<number> {
   if (problems !== undefined) return wrongUsage(problems, HELP);
   const signals = new Signals();
   try {
-    const { token, fence, expiresAt } = await acquireVisibly(clientOf(flags), flags, signals.waiting);
+    const { token, fence, expiresAt } = await acquireOverService(flags, signals.waiting);
     process.stdout.write(isJson ? `${JSON.stringify({ slotToken: token, fence, expiresAt })}\n` : `${token}\n`);
     return EXIT.ok;
   } catch (error) {

@@ -1,4 +1,4 @@
-import { KEY_VARIABLES } from "./service-flags.ts";
+import { KEY_VARIABLES } from "./variables.ts";
 
 interface Held {
   /** The name of the semaphore or the host. */
@@ -11,6 +11,10 @@ interface Held {
  * service are left out unless they are asked for, because the command rarely needs them and may log its environment.
  */
 export function commandEnvironment({ name, fence }: Held, mayHaveKeys: boolean): NodeJS.ProcessEnv {
+  return { ...withoutKeys(mayHaveKeys), SLOTKEEPER_NAME: name, SLOTKEEPER_FENCE: String(fence) };
+}
+
+export function withoutKeys(mayHaveKeys: boolean): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([key]) => mayHaveKeys || !KEY_VARIABLES.includes(key));
-  return { ...Object.fromEntries(kept), SLOTKEEPER_NAME: name, SLOTKEEPER_FENCE: String(fence) };
+  return Object.fromEntries(kept);
 }

@@ -20,7 +20,11 @@ export const EXIT_CODES = {
   schemaForeign: { code: 11, meaning: "`migrate --status`: the schema belongs to a newer version, or was changed" },
   warnings: { code: 12, meaning: "`doctor`: warnings, no problem" },
   problems: { code: 13, meaning: "`doctor`: at least one problem" },
+  keeper: { code: 14, meaning: "the keeper of this machine cannot be started or used; its log is shown" },
 } as const satisfies Record<string, { readonly code: number; readonly meaning: string }>;
+
+/** The exit code that a shell uses for a command that cannot start. */
+export const CANNOT_START = 127;
 
 type ExitName = keyof typeof EXIT_CODES;
 export type ExitCode = (typeof EXIT_CODES)[ExitName]["code"];

@@ -42,6 +42,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   release: async () => (await import("./release.ts")).releaseCommand,
   status: async () => (await import("./status.ts")).statusCommand,
   exec: async () => (await import("./exec.ts")).execCommand,
+  keeper: async () => (await import("./local/keeper.ts")).keeperCommand,
   top: async () => (await import("./top/top.ts")).top,
 };
 

@@ -1,3 +1,4 @@
+import { keeperSocket } from "@slotkeeper/client/node/parts";
 import {
   ConfigError,
   type ConfigSources,
@@ -10,23 +11,26 @@ import {
   SchemaError,
   Service,
   sentenceOf,
+  VERSION,
 } from "@slotkeeper/server";
 import { systemWords } from "@slotkeeper/server/words";
 import { announce } from "./announce.ts";
 import { sourcesOf } from "./config-sources.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
-import { readFlags } from "./read-flags.ts";
+import { readFlags, wrongUsage } from "./read-flags.ts";
 import { runUntilStopped } from "./run-until-stopped.ts";
 
 const HELP = `slotkeeper serve: serves slots over HTTP.
 
 Usage
   slotkeeper serve [-c config.json] [--data FILE] [--listen ADDRESS] [--wait-for-store SECONDS] [--print-config] [--json]
+  slotkeeper serve --socket PATH
 
 Options
   -c, --config FILE   configuration file; without one, state is kept in memory
       --data FILE     keep the state in this file (a journal), so that a restart loses nothing
       --listen ADDR   host:port or :port; port 0 chooses a free port; default 127.0.0.1:8080, with auth.enabled :8080
+      --socket PATH   instead of an address: be the keeper of this machine's slots (slotkeeper exec --name), and stay
       --wait-for-store SECONDS
                       how long to wait for a database that cannot be reached yet; default 20; 0: do not wait
       --print-config  show every value and where it comes from, then exit; secrets are not shown
@@ -46,12 +50,13 @@ Signals
   SIGHUP reads the configuration again; SIGTERM and SIGINT stop it gracefully; a second signal stops it at
   once. While the service waits for its database, one signal stops it at once.
 
-${exitHelp(["ok", "failed", "usage", "config", "listen", "database"])}`;
+${exitHelp(["ok", "failed", "usage", "config", "listen", "database", "keeper"])}`;
 
 const OPTIONS = {
   config: { type: "string", short: "c" },
   data: { type: "string" },
   listen: { type: "string" },
+  socket: { type: "string" },
   "wait-for-store": { type: "string" },
   "print-config": { type: "boolean" },
   json: { type: "boolean" },
@@ -61,6 +66,7 @@ const OPTIONS = {
 export async function serve(args: readonly string[]): Promise<ExitCode> {
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
+  if (flags.socket !== undefined) return serveSocket(flags.socket, flags);
   const sources = sourcesOf(flags);
   try {
     if (flags["print-config"] === true) return await print(sources, flags.json === true);
@@ -68,6 +74,24 @@ export async function serve(args: readonly string[]): Promise<ExitCode> {
   } catch (error) {
     return failed(error, flags.config);
   }
+}
+
+/** A keeper has no configuration. */
+async function serveSocket(socket: string, flags: { readonly [flag: string]: unknown }): Promise<ExitCode> {
+  const others = ["config", "data", "listen", "wait-for-store", "print-config"].filter((flag) => flag in flags);
+  const problems = others.map((flag) => `--socket and --${flag} cannot be combined.`);
+  if (problems.length > 0) return wrongUsage(problems.join("\n"), HELP);
+  const { keep } = await import("./local/keeper.ts");
+  try {
+    return await keep(keeperSocket(socket), { idleMs: undefined, logFile: undefined, onReady: announceKeeper });
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    return EXIT.keeper;
+  }
+}
+
+function announceKeeper(path: string): void {
+  process.stdout.write(`slotkeeper ${VERSION}\n  keeper     ${path}\n`);
 }
 
 async function print(sources: ConfigSources, isJson: boolean): Promise<ExitCode> {

@@ -9,6 +9,7 @@ const EXIT_OF: { readonly [code: string]: ExitCode } = {
   THROTTLED: EXIT.noSlot,
   UNAVAILABLE: EXIT.unreachable,
   REFUSED: EXIT.refused,
+  KEEPER: EXIT.keeper,
 };
 
 interface Failure extends Error {

@@ -1,23 +1,9 @@
-import { SlotClient } from "@slotkeeper/client";
-import { mustBeCarried } from "./carried.ts";
-
 /**
  * The address and the keys of the service, for all commands that call it. `--token` is always the key of callers, and
- * `--internal-token` always the token of operators. A variable stands in for each flag; the second variable of a key is
- * the one that the service itself reads, for commands on its machine.
+ * `--internal-token` always the token of operators.
  */
-const VARIABLES = {
-  url: ["SLOTKEEPER_URL"],
-  token: ["SLOTKEEPER_TOKEN", "SLOTKEEPER_AUTH__TOKEN"],
-  internalToken: ["SLOTKEEPER_INTERNAL_TOKEN", "SLOTKEEPER_INTERNAL_API_TOKEN"],
-} as const;
-
-/** The variables with a key of the service. A command that `exec` runs does not get them. */
-export const KEY_VARIABLES: readonly string[] = [
-  ...VARIABLES.token,
-  ...VARIABLES.internalToken,
-  "SLOTKEEPER_AUTH__TOKENS",
-];
+import { mustBeCarried } from "./carried.ts";
+import { VARIABLES, variable } from "./variables.ts";
 
 const ADDRESS_OPTIONS = {
   url: { type: "string" },
@@ -61,25 +47,12 @@ export interface ServiceFlags {
   readonly header?: string | undefined;
 }
 
-/** Throws a `TypeError` that names the flag if its value is invalid. */
-export function clientOf({ url, token, header }: ServiceFlags): SlotClient {
-  const key = sharedKey(token);
-  const address = addressOf(url);
-  mustBeCarried({ url: address, header, token: key });
-  return new SlotClient({ url: address, token: key, ...(header !== undefined && { header }) });
-}
-
 export function addressOf(flag: string | undefined): string {
   return flag ?? variable(VARIABLES.url) ?? DEFAULT_URL;
 }
 
-function sharedKey(flag: string | undefined): string | undefined {
+export function sharedKey(flag: string | undefined): string | undefined {
   return flag ?? variable(VARIABLES.token);
-}
-
-/** An empty variable counts as absent, as in the service. */
-function variable(names: readonly string[]): string | undefined {
-  return names.map((name) => process.env[name]).find((value) => value !== undefined && value !== "");
 }
 
 /** The headers for calls of callers that the client has no method for. */

@@ -1,28 +1,33 @@
 import { callService, ServiceCallError } from "./call-service.ts";
 import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
+import { LOCAL_HELP, LOCAL_OPTIONS } from "./local/local-flags.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { KEY_HINTS, OPERATOR_HELP, OPERATOR_OPTIONS, operatorHeaders } from "./service-flags.ts";
+import { alignedRows } from "./table.ts";
 import { harmless, spanOf } from "./top/terminal-text.ts";
 
 const HELP = `slotkeeper status: shows hosts with their slots and queues.
 
 Usage
   slotkeeper status [--host NAME] [--url URL] [--json]
+  slotkeeper status --local [--socket PATH] [--json]
 
 Options
       --host NAME     only this host
+${LOCAL_HELP}
 ${OPERATOR_HELP}
       --json          print the whole state as JSON
   -h, --help          show this text
 
 Examples
   slotkeeper status
+  slotkeeper status --local
   slotkeeper status --host api.example.com --json
 
-${exitHelp(["ok", "usage", "unreachable", "refused"])}`;
+${exitHelp(["ok", "usage", "unreachable", "refused", "keeper"])}`;
 
-const OPTIONS = { ...OPERATOR_OPTIONS, host: { type: "string" } } as const;
+const OPTIONS = { ...OPERATOR_OPTIONS, ...LOCAL_OPTIONS, host: { type: "string" } } as const;
 
 /** The part of the state that the table shows. */
 interface State {
@@ -42,6 +47,7 @@ export async function statusCommand(args: readonly string[]): Promise<ExitCode> 
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
   const isJson = flags.json === true;
+  if (flags.local === true) return (await import("./local/status-locally.ts")).statusLocally(flags.socket, isJson);
   const query = flags.host === undefined ? "" : `?host=${encodeURIComponent(flags.host)}`;
   try {
     const headers = operatorHeaders(flags["internal-token"]);
@@ -70,14 +76,6 @@ function tableOf({ hosts, total }: State, asked: string | undefined): string {
     oldestWaitMs ? spanOf(oldestWaitMs) : "-",
     breaker,
   ]);
-  const lines = [["HOST", "SLOTS", "WAITING", "OLDEST", "BREAKER"], ...rows];
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
-  const text = lines.map((line) =>
-    line
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-  const more = total > hosts.length ? [`… and ${total - hosts.length} more: --json, or --host NAME`] : [];
-  return `${[...text, ...more].join("\n")}\n`;
+  const table = alignedRows([["HOST", "SLOTS", "WAITING", "OLDEST", "BREAKER"], ...rows]);
+  return total > hosts.length ? `${table}… and ${total - hosts.length} more: --json, or --host NAME\n` : table;
 }

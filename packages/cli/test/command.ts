@@ -6,7 +6,7 @@ import { afterEach } from "vitest";
 export const build = () => buildCommand();
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-const BIN = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
+export const BIN = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
 
 /** A process and all its output. */
 export class Command {

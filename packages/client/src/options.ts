@@ -79,6 +79,8 @@ export interface AcquireOptions {
 
 /** Options of `acquire` and `run` of a semaphore of the service. */
 export interface SemaphoreAcquireOptions {
+  /** The client group of this caller: all groups get equal shares of slot time. Default: one shared bucket. */
+  readonly bucket?: string | undefined;
   /** Ends the wait: `acquire` rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** Longest wait in milliseconds; `0` does not wait. Default: a day, the longest wait that the service allows. */

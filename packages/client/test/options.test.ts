@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as client from "@slotkeeper/client";
 import { bucketOfIp, SlotClient, type SlotClientOptions } from "@slotkeeper/client";
+import * as node from "@slotkeeper/client/node";
 import { bundle } from "@slotkeeper/testkit/bundle";
 import { isSlotkeeperError } from "slotkeeper";
 import { describe, expect, test } from "vitest";
@@ -173,6 +174,7 @@ describe("errors", () => {
   test("the classes have their names, in minified code too", async () => {
     const text = await bundle(
       `import * as client from "@slotkeeper/client";
+import * as node from "@slotkeeper/client/node";
       export const names = Object.entries(client).filter(([name]) => name.endsWith("Error")).map(([name, made]) => {
         const error = new made({});
         return [name, made.name, error.constructor.name, error.name, error.stack.split("\\n")[0].split(":")[0]];
@@ -189,7 +191,7 @@ describe("errors", () => {
   const errors = readFileSync(new URL("../../../docs/reference/errors.md", import.meta.url), "utf8")
     .split("\n## ")
     .find((section) => section.startsWith("Errors of the client")) as string;
-  const classes = Object.entries(client)
+  const classes = Object.entries({ ...client, ...node })
     .filter(([name]) => name.endsWith("Error") && name !== "SlotClientError")
     .map(([name, made]) => ({
       name,

@@ -135,7 +135,7 @@ export class Gate implements Link {
 
   /** Separate from `#enter`: a closure there would allocate a context in every call (W1, W2r). */
   #ask(policy: Policy, call?: AcquireOptions): Promise<HeldSlot> {
-    const promise = new Promise<HeldSlot>((resolve, reject) => {
+    return new Promise<HeldSlot>((resolve, reject) => {
       const ticket = new Ticket(this, policy, call?.width);
       ticket.waitSignal = call?.signal;
       ticket.timeoutMs = call?.timeoutMs ?? policy.acquireTimeoutMs;
@@ -143,9 +143,6 @@ export class Gate implements Link {
       ticket.reject = reject;
       this.#arrive(ticket);
     });
-    // The owner may have created the gate for this call. If the call was refused, this reports the gate as idle.
-    if (this.inUse === 0) this.#serve();
-    return promise;
   }
 
   /**

@@ -44,6 +44,10 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
     ],
     accepted: [type("@slotkeeper/protocol"), value("./retry.ts")],
   },
+  "client/src/node": {
+    refused: ["slotkeeper", "@slotkeeper/server", "@slotkeeper/protocol", "undici"].map(value),
+    accepted: ["node:http", "node:fs/promises", "../errors.ts", "./holder.ts"].map(value),
+  },
   server: {
     refused: [
       "pg",
@@ -133,7 +137,14 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
   },
   cli: {
     refused: ["@slotkeeper/queue", "@slotkeeper/postgres", "@slotkeeper/protocol", "slotkeeper", "pg"].map(value),
-    accepted: ["node:util", "@slotkeeper/server", "@slotkeeper/client", "./exit.ts"].map(value),
+    accepted: [
+      "node:util",
+      "@slotkeeper/server",
+      "@slotkeeper/server/keeper",
+      "@slotkeeper/client",
+      "@slotkeeper/client/node/parts",
+      "./exit.ts",
+    ].map(value),
   },
   dashboard: {
     refused: ["node:fs", "slotkeeper", "@slotkeeper/server", "@slotkeeper/client", "@slotkeeper/protocol"].map(value),

@@ -121,6 +121,16 @@ describe("KeyedSemaphore", () => {
     expect(keyed.size).toBe(0);
   });
 
+  test("a new key does not postpone the sweep", () => {
+    const keyed = world().keyed(1, { idleMs: 100, sweepEveryMs: 1_000 });
+    keyed.tryAcquire("a")?.release();
+    world().clock.advance(999);
+    keyed.tryAcquire("b")?.release();
+    world().clock.advance(1);
+    expect(keyed.size).toBe(1);
+    keyed.close();
+  });
+
   test("with sweepEveryMs Infinity, the timer has the longest delay that hosts support", async () => {
     const delays: number[] = [];
     const { clock } = world();
@@ -255,6 +265,21 @@ describe("KeyedSemaphore", () => {
     expect(keyed.size).toBe(before);
     for (const slot of held) slot?.release();
     expect([keyed.sweep(0), keyed.size]).toEqual([before, 0]);
+  });
+
+  test("KEYED3: one idle key more removes the older half of the idle keys, and no key in use", () => {
+    const keyed = world().keyed<number>(1);
+    const held = keyed.tryAcquire(0);
+    const use = (key: number) => {
+      keyed.tryAcquire(key)?.release();
+      return keyed.size;
+    };
+    for (let key = 1; key <= 1_001; key++) expect(use(key)).toBe(key + 1);
+    expect(use(1_002)).toBe(1 + 501);
+    // Using a key that is still there does not change the size.
+    expect([use(502), use(1_002), use(501)]).toEqual([502, 502, 503]);
+    held?.release();
+    keyed.close();
   });
 
   test("stats counts all keys together, and a sweep does not change the counts", async () => {

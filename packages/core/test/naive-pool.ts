@@ -50,7 +50,7 @@ export interface NaivePoolOptions {
 }
 
 export class NaivePool<K> {
-  readonly #options: NaivePoolOptions;
+  #options: NaivePoolOptions;
   readonly #global: Tier<K>;
   readonly #tiers = new Map<K | undefined, Tier<K>>();
   /** Callers that have passed the first stage and are not in the second yet. */
@@ -116,6 +116,18 @@ export class NaivePool<K> {
       const leaving = tier.queue.filter((ask) => ask.signal === signal);
       tier.queue = tier.queue.filter((ask) => ask.signal !== signal);
       for (const ask of leaving) this.#fail(ask, "aborted", "aborted", tier);
+    }
+    this.#settle();
+  }
+
+  /** Shrinking takes no slot from a holder. */
+  resize(max = this.#options.max, maxPerKey = this.#options.maxPerKey): void {
+    this.#options = { ...this.#options, max, maxPerKey };
+    this.#global.limit = max;
+    for (const served of this.#global.serve()) this.#grant(served);
+    for (const tier of this.#tiers.values()) {
+      tier.limit = maxPerKey;
+      this.#between.push(...tier.serve());
     }
     this.#settle();
   }

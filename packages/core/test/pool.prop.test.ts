@@ -32,6 +32,14 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant("abort" as const), signal: fc.nat(1) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("advance" as const), seconds: fc.nat(4) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("sweep" as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("resize" as const),
+      max: fc.constantFrom(undefined, 0, 1, 3),
+      maxPerKey: fc.constantFrom(undefined, 1, 2),
+    }),
+  },
   { weight: 4, arbitrary: fc.record({ do: fc.constant("turn" as const) }) },
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
@@ -78,6 +86,20 @@ class Life {
         return;
       case "sweep":
         return same(this.real.sweep(0), this.naive.sweep());
+      case "resize":
+        return this.#resize(step);
+    }
+  }
+
+  /** A keyed semaphore has no common limit. In a pool without a limit per key, the limit per key stays as it is. */
+  #resize({ max, maxPerKey }: Extract<Step, { do: "resize" }>): void {
+    if (!(this.real instanceof SlotPool)) {
+      this.real.resize({ maxPerKey });
+      this.naive.resize(undefined, maxPerKey);
+    } else {
+      const perKey = this.real.stats().maxPerKey < Infinity ? maxPerKey : undefined;
+      this.real.resize({ max, maxPerKey: perKey });
+      this.naive.resize(max === 0 ? Infinity : max, perKey);
     }
   }
 

@@ -154,8 +154,13 @@ describe("misuse is a TypeError or RangeError that names field, expectation and 
     slot.release();
   });
 
+  test("a keyed semaphore refuses a bad number of slots", () => {
+    expect(() => new KeyedSemaphore(0)).toThrow(/`slotsPerKey`.*got 0/);
+  });
+
   test("a registry refuses a bad idleMs and a bad limit", () => {
     expect(() => new SemaphoreRegistry({ idleMs: -1 })).toThrow(/`idleMs`.*got -1/);
+    expect(() => new SemaphoreRegistry().sweep(-1)).toThrow(/`idleMs`.*got -1/);
     expect(() => world().registry.stats({ limit: -1 })).toThrow(/`limit`.*got -1/);
   });
 });

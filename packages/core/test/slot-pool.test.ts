@@ -214,6 +214,21 @@ describe("per key first, then global", () => {
 });
 
 describe("timeoutMs and signal cover both stages together", () => {
+  test("a caller that passes from its key to the common limit times out before callers that arrived later", async () => {
+    const pool = world().pool({ max: 2, maxPerKey: 1, acquireTimeoutMs: 100 });
+    const slots = [await pool.acquire("a"), await pool.acquire("b")];
+    const first = outcome(pool.acquire("a"));
+    world().clock.advance(50);
+    const later = ["c", "d"].map((key) => outcome(pool.acquire(key)));
+    slots[0]?.release();
+    await world().clock.advanceAsync(50);
+    expect([first.status, ...later.map(({ status }) => status)]).toEqual(["rejected", "fulfilled", "pending"]);
+    slots[1]?.release();
+    await settled();
+    for (const { value } of later) value.release();
+    pool.close();
+  });
+
   test("the timeout of the global stage is reduced by the time spent waiting for the key", async () => {
     const pool = world().pool({ max: 1, maxPerKey: 1 });
     const holdsGlobal = await pool.acquire("x");

@@ -19,6 +19,19 @@ describe("release", () => {
     next.release();
   });
 
+  test("a semaphore does not keep a released slot whose id was read", async () => {
+    const sem = world().semaphore(1);
+    const use = () => {
+      const slot = sem.tryAcquire();
+      expect([slot?.id.length, slot?.release()]).toEqual([expect.any(Number), true]);
+      return new WeakRef(slot as object);
+    };
+    const slots = Array.from({ length: 100 }, use);
+    await new Promise((resolve) => setImmediate(resolve));
+    globalThis.gc?.();
+    expect(slots.filter((slot) => slot.deref() !== undefined)).toEqual([]);
+  });
+
   test("release by id returns true only if that id held a slot", async () => {
     const sem = world().semaphore(2);
     const slot = await sem.acquire();
@@ -125,6 +138,16 @@ describe("number", () => {
     expect(old.number).not.toBe(1);
     expect(slot.number).toBe(1);
     slot.release();
+  });
+
+  test("a slot whose number is not read uses up no number", async () => {
+    const sem = world().semaphore(1);
+    const first = await sem.acquire();
+    expect([first.number, first.release()]).toEqual([1, true]);
+    const second = await sem.acquire();
+    expect([second.id.length > 0, second.release()]).toEqual([true, true]);
+    const third = await sem.acquire();
+    expect([third.number, third.release()]).toEqual([1, true]);
   });
 
   test("after a shrink the cost of a number does not depend on how many numbers are above the capacity", async () => {

@@ -2,6 +2,7 @@
 export { Book } from "./book/book.ts";
 export { type BreakerView, phaseFor } from "./book/breaker.ts";
 export { decodeBook, decodeChanges, encodeFields, type RecordRow, recordOfRow } from "./book/codec.ts";
+export { newHead } from "./book/head.ts";
 export type * from "./book/records.ts";
 export { RECORD_KINDS } from "./book/records.ts";
 export { type Decision, decide } from "./decide/decide.ts";

@@ -36,6 +36,8 @@ export interface ServiceBase {
   readonly times: ControlTimes;
   /** A folder with another build of the dashboard. */
   readonly dashboard: string | undefined;
+  /** The queue of a keeper that shows it by these parts. Default: a new one. */
+  readonly queue?: FairQueue;
 }
 
 /** The parts of a service, connected with each other. `Service` starts them and stops them. */
@@ -46,6 +48,7 @@ export class ServiceParts {
   readonly telemetry: Telemetry;
   readonly queue: FairQueue;
   readonly control: ControlPlane;
+  readonly context: ServiceContext;
   readonly http: HttpServer;
   readonly sweeper: Sweeper;
   /** Of the service, as seen from this machine. Known once it listens. */
@@ -65,9 +68,10 @@ export class ServiceParts {
       (exchange, limit) => this.#refusals.refuse(exchange, "held_polls", limit),
     );
     this.telemetry = new Telemetry({ ...this.#shared, live: () => this.live.current });
-    this.queue = this.#newQueue();
+    this.queue = base.queue ?? this.#newQueue();
     this.control = this.#newControl();
-    this.http = new HttpServer(this.#newContext());
+    this.context = this.#newContext();
+    this.http = new HttpServer(this.context);
     this.sweeper = new Sweeper(this.queue, log);
   }
 

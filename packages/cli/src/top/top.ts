@@ -1,6 +1,7 @@
 import { unavailable } from "../call-service.ts";
 import { mustBeCarried } from "../carried.ts";
 import { EXIT, type ExitCode, exitHelp } from "../exit-codes.ts";
+import { LOCAL_HELP, LOCAL_OPTIONS } from "../local/local-flags.ts";
 import { readFlags, wrongUsage } from "../read-flags.ts";
 import { addressOf, OPERATOR_HELP, OPERATOR_OPTIONS, operatorHeaders } from "../service-flags.ts";
 import { totalsText } from "./draw.ts";
@@ -13,9 +14,12 @@ const HELP = `slotkeeper top: shows hosts, slots, queues and waits of a running 
 
 Usage
   slotkeeper top [--url URL] [--interval SECONDS] [--json]
+  slotkeeper top --local [--dashboard] [--socket PATH]
 
 Options
 ${OPERATOR_HELP}
+${LOCAL_HELP}
+      --dashboard     with --local: open an address for a browser, and show it with its key
       --interval S    seconds between two readings; default 1
       --json          print the state once, as JSON
   -h, --help          show this text
@@ -33,16 +37,51 @@ Examples
   slotkeeper top --url https://slots.internal:8080
   slotkeeper top | head -20
   slotkeeper top --json
+  slotkeeper top --local
 
 ${exitHelp(["ok", "usage", "unreachable", "refused"])}`;
 
-const OPTIONS = { ...OPERATOR_OPTIONS, interval: { type: "string" } } as const;
+const OPTIONS = {
+  ...OPERATOR_OPTIONS,
+  ...LOCAL_OPTIONS,
+  interval: { type: "string" },
+  dashboard: { type: "boolean" },
+} as const;
 
 const PIPED_WIDTH = 120;
 
 export async function top(args: readonly string[]): Promise<ExitCode> {
   const flags = readFlags(args, OPTIONS, HELP);
   if (typeof flags === "number") return flags;
+  if (flags.local === true) return topLocally(flags);
+  if (flags.dashboard === true) return wrongUsage("--dashboard needs --local: a service has its own address.", HELP);
+  return show(flags);
+}
+
+type Flags = {
+  readonly [flag in "url" | "internal-token" | "interval" | "socket"]?: string | undefined;
+} & { readonly [flag in "json" | "dashboard"]?: boolean | undefined };
+
+/** Shows the keeper of this machine, as a service at an address that only this command knows. */
+async function topLocally(flags: Flags): Promise<ExitCode> {
+  const { forwardToKeeper } = await import("../local/forward.ts");
+  const { runningKeeper } = await import("../local/running-keeper.ts");
+  if ((await runningKeeper(flags.socket)) === undefined) {
+    process.stderr.write("No keeper runs: no command holds a slot of this machine or waits for one.\n");
+    return EXIT.unreachable;
+  }
+  const { url, token, close } = await forwardToKeeper(flags.socket);
+  try {
+    if (flags.dashboard !== true) return await show({ ...flags, url, "internal-token": token });
+    process.stdout.write(`dashboard  ${url}/\nkey        ${token}\nCtrl+C closes it.\n`);
+    await new Promise((resolve) => process.once("SIGINT", resolve).once("SIGTERM", resolve));
+    return EXIT.ok;
+  } finally {
+    close();
+  }
+}
+
+async function show(flags: Flags): Promise<ExitCode> {
   const isJson = flags.json === true;
   try {
     const reader = readerOf(flags);
@@ -57,7 +96,7 @@ export async function top(args: readonly string[]): Promise<ExitCode> {
 }
 
 /** Throws a `TypeError` if the address or the token is invalid. */
-function readerOf(flags: { url?: string | undefined; "internal-token"?: string | undefined }): ServiceReader {
+function readerOf(flags: Flags): ServiceReader {
   const url = addressOf(flags.url);
   mustBeCarried({ url });
   return new ServiceReader(url, operatorHeaders(flags["internal-token"]));

@@ -13,7 +13,11 @@ const BETWEEN = "--- end of a block ---";
  * Follows a guide in an empty folder, in one shell that stops at the first failure. Addresses are replaced by real
  * ones, and `npm install` by links to this repository; nothing else is changed. Returns what each `sh` block printed.
  */
-export async function runGuide(name: string, addresses: ReadonlyMap<string, string>): Promise<GuideRun> {
+export async function runGuide(
+  name: string,
+  addresses: ReadonlyMap<string, string>,
+  variables: Record<string, string> = {},
+): Promise<GuideRun> {
   const folder = mkdtempSync(join(tmpdir(), "slotkeeper-guide-"));
   const replaced = (text: string) =>
     [...addresses].reduce((changed, [from, to]) => changed.replaceAll(from, to), text).replaceAll(INSTALL, ":");
@@ -24,7 +28,7 @@ export async function runGuide(name: string, addresses: ReadonlyMap<string, stri
     const blocks = steps
       .filter((step) => step.kind === "run")
       .map(({ text }) => `${replaced(text)}\necho '${BETWEEN}'`);
-    const { code, out, err } = await shell(`${PRELUDE}\n${blocks.join("\n")}`, folder);
+    const { code, out, err } = await shell(`${PRELUDE}\n${blocks.join("\n")}`, folder, variables);
     return { code, err, printed: out.split(`${BETWEEN}\n`), steps };
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -79,9 +83,14 @@ function linkPackages(folder: string): void {
   chmodSync(join(bin, "psql"), 0o755);
 }
 
-function shell(script: string, cwd: string): Promise<{ code: number | null; out: string; err: string }> {
+function shell(
+  script: string,
+  cwd: string,
+  variables: Record<string, string>,
+): Promise<{ code: number | null; out: string; err: string }> {
   const clean = Object.entries(process.env).filter(([key]) => !key.startsWith("SLOTKEEPER_") && key !== "NODE_ENV");
-  const env = Object.fromEntries(clean);
+  const path = `${join(cwd, "node_modules/.bin")}:${process.env["PATH"]}`;
+  const env = { ...Object.fromEntries(clean), PATH: path, ...variables };
   const bash = spawn("bash", ["-c", script], { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   let [out, err] = ["", ""];
   bash.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));

@@ -60,9 +60,9 @@ export abstract class Budget {
     if (remaining === 0 && resetMs) this.blockedUntil = Math.max(this.blockedUntil, now + resetMs);
   }
 
-  /** Whether past charges have no effect any more. */
+  /** Whether past charges have no effect any more. Only common budgets learn, and only those of keys are asked this. */
   isFull(now: number): boolean {
-    return this.available(now) >= this.limits.burst && this.blockedUntil <= now;
+    return this.available(now) >= this.limits.burst;
   }
 
   /** Returns a budget with the new limits and the charges of this one. */

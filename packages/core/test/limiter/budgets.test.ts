@@ -181,6 +181,42 @@ describe("learning from the upstream", () => {
     await world().clock.advanceAsync(500);
     expect(world().grants).toEqual(["waiter 400"]);
   });
+
+  test("of a strict budget without resetMs withholds for a whole window", async () => {
+    const limiter = world().limiter({ budgets: { tokens: { limit: 10, perMs: 1_000, strict: true } } });
+    limiter.learn("tokens", { remaining: 3 });
+    world().pass(limiter, "waiter", { cost: { tokens: 4 } });
+    await world().clock.advanceAsync(2_000);
+    expect(world().grants).toEqual(["waiter 1000"]);
+  });
+
+  test.each([false, true])("a later report with an earlier reset shortens nothing, strict: %s", async (strict) => {
+    const limiter = world().limiter({ budgets: { tokens: { limit: 10, perMs: 100, strict } } });
+    limiter.learn("tokens", { remaining: 0, resetMs: 700 });
+    limiter.learn("tokens", { remaining: 0, resetMs: 300 });
+    world().pass(limiter, "waiter");
+    await world().clock.advanceAsync(1_000);
+    expect(world().grants).toEqual(["waiter 700"]);
+  });
+
+  test("of a strict budget withholds units that two reports took away until the later reset", async () => {
+    const limiter = world().limiter({ budgets: { tokens: { limit: 10, perMs: 1_000, strict: true } } });
+    limiter.learn("tokens", { remaining: 6, resetMs: 700 });
+    limiter.learn("tokens", { remaining: 4, resetMs: 300 });
+    expect(limiter.stats().budgets.tokens?.available).toBe(4);
+    world().pass(limiter, "waiter", { cost: { tokens: 10 } });
+    await world().clock.advanceAsync(1_000);
+    expect(world().grants).toEqual(["waiter 700"]);
+  });
+
+  test("stays in force when the budget becomes strict", async () => {
+    const limiter = world().limiter(tokens(10, 100));
+    limiter.learn("tokens", { remaining: 0, resetMs: 700 });
+    limiter.update({ budgets: { tokens: { strict: true } } });
+    world().pass(limiter, "waiter");
+    await world().clock.advanceAsync(1_000);
+    expect(world().grants).toEqual(["waiter 700"]);
+  });
 });
 
 describe("clocks", () => {

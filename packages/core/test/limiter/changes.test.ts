@@ -94,6 +94,29 @@ describe("updating", () => {
     expect(limiter.stats().budgets.tokens?.available).toBe(-5);
   });
 
+  test("a budget that becomes strict counts a window, and one that is no longer strict is refilled continuously", async () => {
+    const limiter = world().limiter(tokens(10));
+    limiter.update({ budgets: { tokens: { strict: true } } });
+    (await limiter.acquire({ cost: { tokens: 10 } })).release();
+    world().clock.advance(900);
+    expect(limiter.stats().budgets.tokens?.available).toBe(0);
+    world().clock.advance(100);
+    expect(limiter.stats().budgets.tokens?.available).toBe(10);
+    limiter.update({ budgets: { tokens: { strict: false } } });
+    (await limiter.acquire({ cost: { tokens: 10 } })).release();
+    world().clock.advance(500);
+    expect(limiter.stats().budgets.tokens?.available).toBe(5);
+  });
+
+  test("a changed limit of a strict budget leaves each charge its time", async () => {
+    const limiter = world().limiter({ budgets: { tokens: { limit: 10, perMs: 1_000, strict: true } } });
+    (await limiter.acquire({ cost: { tokens: 10 } })).release();
+    world().clock.advance(600);
+    limiter.update({ budgets: { tokens: { limit: 20 } } });
+    world().clock.advance(400);
+    expect(limiter.stats().budgets.tokens?.available).toBe(20);
+  });
+
   test("more slots serve who waits at once; fewer evict no holder", async () => {
     const limiter = world().limiter({ slots: 1 });
     const slots = ["a", "b", "c"].map((label) => world().ask(limiter, label));

@@ -173,6 +173,17 @@ describe("keys (LINE2, LINE3)", () => {
     expect([limiter.sweep() > 0, limiter.size, limiter.stats().keys]).toEqual([true, 0, 0]);
   });
 
+  test("a key in debt is kept until the debt is paid back (KEYS1)", async () => {
+    const limiter = world().limiter({ slots: 1, perKey: { budgets: { tokens: { limit: 10, perMs: 1_000 } } } });
+    const slot = await limiter.acquire({ key: "a", cost: { tokens: 10 } });
+    slot.settle({ tokens: 30 });
+    slot.release();
+    world().clock.advance(2_000);
+    expect([limiter.sweep(), limiter.tryAcquire({ key: "a", cost: { tokens: 1 } })]).toEqual([0, undefined]);
+    world().clock.advance(1_000);
+    expect([limiter.sweep(), limiter.size]).toEqual([1, 0]);
+  });
+
   test("a key without budgets is forgotten at once", async () => {
     const limiter = world().limiter({ slots: 10, perKey: { slots: 1 } });
     const slot = await limiter.acquire({ key: "a" });

@@ -42,6 +42,8 @@ export interface MemoryStoreOptions {
    * they do not pause.
    */
   readonly pause?: () => Promise<void>;
+  /** Called for a commit that will be accepted, before it changes anything. If it throws, the commit fails with its error. */
+  readonly beforeCommit?: (commit: Commit) => void;
   /** Called for every accepted commit, before `commit` returns. */
   readonly onCommit?: (kept: KeptCommit) => void;
 }
@@ -72,16 +74,18 @@ export class MemoryStore implements HostStore {
   readonly #hosts = new Map<string, StoredHost>();
   readonly #board = new InstanceBoard();
   readonly #watchers = new Map<string, Set<(notice: CommitNotice) => void>>();
+  readonly #beforeCommit: ((commit: Commit) => void) | undefined;
   readonly #onCommit: ((kept: KeptCommit) => void) | undefined;
   readonly #pause: (() => Promise<void>) | undefined;
   #counting: Promise<StoreTotals> | undefined;
   #fenceFloor: number;
 
   constructor(options: MemoryStoreOptions) {
-    const { clock, isShared = false, hosts = [], fenceFloor = 0, graceMs = 0, pause, onCommit } = options;
+    const { clock, isShared = false, hosts = [], fenceFloor = 0, graceMs = 0, pause, beforeCommit, onCommit } = options;
     this.#pause = pause;
     this.#clock = clock;
     this.clock = isShared ? "shared" : "own";
+    this.#beforeCommit = beforeCommit;
     this.#onCommit = onCommit;
     this.#fenceFloor = fenceFloor;
     for (const { host, tag, head, records } of hosts) {
@@ -112,7 +116,14 @@ export class MemoryStore implements HostStore {
     const refusal = this.#refusal(commit, stored, now);
     if (refusal !== undefined && refusal !== "known")
       return { isOk: false, reason: refusal, ...this.#read(commit.host, commit.base) };
-    if (refusal === undefined) this.#apply(commit, stored);
+    if (refusal === undefined) {
+      try {
+        this.#beforeCommit?.(commit);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+      this.#apply(commit, stored);
+    }
     return { isOk: true, now };
   }
 

@@ -12,7 +12,7 @@ const OF_A_CLUSTER = /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCT
 
 /** Variables of the commands that call a service, and of the command that `exec` runs. The service ignores them. */
 const OF_COMMANDS: ReadonlySet<string> = new Set(
-  ["URL", "TOKEN", "INTERNAL_TOKEN", "SOCKET", "SLOT", "FENCE", "NAME"].map((name) => `${PREFIX}${name}`),
+  ["URL", "TOKEN", "INTERNAL_TOKEN", "SOCKET", "SLOT", "FENCE", "NAME", "HELD"].map((name) => `${PREFIX}${name}`),
 );
 
 /**

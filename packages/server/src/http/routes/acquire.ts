@@ -3,7 +3,6 @@ import {
   type BeginAnswer,
   type FirstCall,
   SEMAPHORE_PREFIX,
-  type SessionClaims,
   SHARED_BUCKET,
 } from "@slotkeeper/protocol";
 import { FirstCallSchema, PollSchema } from "@slotkeeper/protocol/schemas";
@@ -14,6 +13,7 @@ import { type FieldProblem, validator } from "../../words/validator.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
 import { type Exchange, fieldsOf, type Headers, type JsonObject } from "../exchange.ts";
+import { wireAnswer } from "../wire-answer.ts";
 
 const firstCall = validator(FirstCallSchema);
 const poll = validator(PollSchema);
@@ -141,52 +141,4 @@ function isPositive(value: number | undefined): value is number {
 /** A stopping service answers at once. Its caller should return after a pause, on another connection. */
 function stopping({ result }: AcquireReply): Headers {
   return { Connection: "close", ...(result === "pending" ? { "Retry-After": 1 } : {}) };
-}
-
-/**
- * Turns answers of the engine into HTTP answers: sessions become tokens, retry times become whole seconds and a header.
- */
-function wireAnswer(
-  answer: BeginAnswer,
-  tokenOf: (session: SessionClaims) => string,
-): { body: AcquireReply; headers?: Headers } {
-  switch (answer.result) {
-    case "pending": {
-      const { position, waiters, estimatedWaitMs, blockedBy } = answer;
-      return {
-        body: {
-          result: "pending",
-          queryToken: tokenOf(answer.session),
-          position,
-          waiters,
-          ...(estimatedWaitMs === undefined ? {} : { estimatedWaitMs }),
-          ...(blockedBy === undefined ? {} : { blockedBy }),
-        },
-      };
-    }
-    case "granted": {
-      const { slotToken, limit, fence } = answer;
-      // Rounded down: a holder must never assume that it has more time than it has.
-      const leaseMs = Math.max(1, Math.floor(answer.leaseMs));
-      return { body: { result: "granted", queryToken: tokenOf(answer.session), slotToken, limit, fence, leaseMs } };
-    }
-    case "throttled": {
-      const throttleRetryAfter = wholeSeconds(answer.retryAfterMs);
-      const { throttleCode, reason } = answer;
-      return {
-        body: { result: "throttled", throttleCode, throttleRetryAfter, reason },
-        headers: { "Retry-After": throttleRetryAfter },
-      };
-    }
-    case "timeout":
-      return { body: { result: "timeout", reason: answer.reason } };
-    case "overloaded": {
-      const retryAfter = Math.min(30, wholeSeconds(answer.retryAfterMs));
-      return { body: { result: "overloaded", retryAfter }, headers: { "Retry-After": retryAfter } };
-    }
-  }
-}
-
-function wholeSeconds(ms: number): number {
-  return Math.max(1, Math.ceil(ms / 1000));
 }

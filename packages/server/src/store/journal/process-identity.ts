@@ -37,7 +37,8 @@ export async function isAlive(other: ProcessIdentity, self: ProcessIdentity): Pr
  * for a process that has ended, even if its parent has not waited for it: its entry stays (state Z or X), but it does
  * not run any more.
  */
-async function startOf(pid: number): Promise<string | undefined> {
+export async function startOf(pid: number): Promise<string | undefined> {
+  if (isMac) return (await printed("ps", ["-o", "lstart=", "-p", String(pid)])) || undefined;
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => undefined);
   const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
   return /[ZX]/i.test(fields?.[0] ?? "") ? undefined : fields?.[19];
@@ -51,7 +52,17 @@ async function placeOfNumbers(): Promise<string> {
 
 /** The system's name for the present start of the machine; empty if it has none. */
 export async function bootId(): Promise<string> {
+  if (isMac) return printed("sysctl", ["-n", "kern.boottime"]);
   return (await readFile("/proc/sys/kernel/random/boot_id", "latin1").catch(() => "")).trim();
+}
+
+/** macOS has no `/proc`. Not tested there. */
+const isMac = process.platform === "darwin";
+
+/** What a program of the system prints; empty if it fails. */
+async function printed(program: string, args: readonly string[]): Promise<string> {
+  const { execFile } = await import("node:child_process");
+  return new Promise((resolve) => void execFile(program, args, (error, out) => resolve(error ? "" : out.trim())));
 }
 
 function isNumberInUse(pid: number): boolean {

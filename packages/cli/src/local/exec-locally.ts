@@ -1,0 +1,118 @@
+/**
+ * Runs a command while a slot of this machine is held.
+ *
+ * LOCAL1  The process of the command exists before the slot is asked for, and the keeper knows its id. So the slot lasts
+ *     until the command has ended, and all that it started and that kept the descriptor, even if `exec` is killed.
+ * LOCAL2  The command starts only after the grant is written to a file, and never if `exec` dies before.
+ */
+import { checkFolder, Holder, KeeperLink, keeperSocket } from "@slotkeeper/client/node/parts";
+import { withoutKeys } from "../command-environment.ts";
+import type { Signals } from "../signals.ts";
+import { defaultBucket } from "./default-bucket.ts";
+import { HELD_VARIABLE, heldSlots } from "./held-slots.ts";
+import { Hold } from "./hold.ts";
+import { keeperCommand } from "./keeper-command.ts";
+import { KeeperRefusal, type LocalGrant, LocalSession } from "./wait.ts";
+import { WaitingCommand } from "./waiting-command.ts";
+
+export interface LocalFlags {
+  readonly name?: string | undefined;
+  readonly slots?: string | undefined;
+  readonly as?: string | undefined;
+  readonly timeout?: string | undefined;
+  readonly socket?: string | undefined;
+  readonly close?: boolean | undefined;
+  readonly nested?: boolean | undefined;
+  readonly quiet?: boolean | undefined;
+  readonly json?: boolean | undefined;
+  readonly "pass-token"?: boolean | undefined;
+}
+
+export async function execLocally(flags: LocalFlags, command: readonly string[], signals: Signals): Promise<number> {
+  const { name = "" } = flags;
+  const socket = keeperSocket(flags.socket);
+  const held = heldSlots();
+  const env = withoutKeys(flags["pass-token"] === true);
+  if (held.some((other) => other.socket === socket && other.name === name.toLowerCase())) {
+    if (flags.nested !== true) throw new TypeError(nestedText(name));
+    return runNested(command, env, signals);
+  }
+  const link = new KeeperLink(socket, keeperCommand);
+  checkFolder(socket);
+  const holder = new Holder(socket);
+  const waiting = new WaitingCommand(command, env, flags.close === true ? undefined : holder);
+  if (flags.close !== true) holder.handOver();
+  let isStarted = false;
+  try {
+    const headers = holder.header({ pid: waiting.pid, command: command.join(" ") });
+    const { slotToken, fence, slot } = await granted(link, flags, headers, signals.waiting);
+    // A signal that came after the grant must not start the command.
+    signals.waiting.throwIfAborted();
+    const hold = new Hold(link, headers, slotToken, () => waiting.kill("SIGTERM"));
+    signals.child = waiting;
+    isStarted = true;
+    waiting.start({
+      SLOTKEEPER_NAME: name,
+      SLOTKEEPER_SLOT: String(slot),
+      SLOTKEEPER_FENCE: String(fence),
+      [HELD_VARIABLE]: JSON.stringify([...held, { socket, name: name.toLowerCase() }]),
+    });
+    return hold.ended(await waiting.exited);
+  } finally {
+    waiting.abandon();
+    // What the command left behind may still hold the slot, and the next keeper needs the file of its socket.
+    if (!isStarted || flags.close === true) holder.close();
+  }
+}
+
+function nestedText(name: string): string {
+  return `This command already runs under a slot of "${name}", and would wait for itself. To run under that slot, use --nested.`;
+}
+
+async function runNested(command: readonly string[], env: NodeJS.ProcessEnv, signals: Signals): Promise<number> {
+  const nested = new WaitingCommand(command, env, undefined);
+  signals.child = nested;
+  nested.start({});
+  return nested.exited;
+}
+
+async function granted(
+  link: KeeperLink,
+  flags: LocalFlags,
+  headers: { readonly [name: string]: string },
+  signal: AbortSignal,
+): Promise<LocalGrant> {
+  const { name = "", slots, timeout } = flags;
+  const session = new LocalSession(link, {
+    hostname: `sem:${name}`,
+    bucket: flags.as ?? defaultBucket(),
+    slots: slots === undefined ? undefined : Number(slots),
+    timeoutMs: timeout === undefined ? undefined : Number(timeout) * 1000,
+    headers,
+    signal,
+  });
+  try {
+    return (await session.ask().catch(unlessTimedOut)) ?? (await waitVisibly(link, flags, session));
+  } catch (error) {
+    if (!(error instanceof KeeperRefusal && error.problem === "CAPACITY_MISMATCH")) throw error;
+    const { capacityText, lookAt } = await import("./use.ts");
+    throw new KeeperRefusal(capacityText(name, Number(slots), await lookAt(link, name)), error.problem);
+  }
+}
+
+/** The next call fails for the same reason, and then the message says who holds the slot. */
+function unlessTimedOut(error: unknown): undefined {
+  if ((error as { code?: string }).code !== "ACQUIRE_TIMEOUT") throw error;
+}
+
+/** What shows a wait is loaded only for a wait: most commands do not wait. */
+async function waitVisibly(link: KeeperLink, flags: LocalFlags, session: LocalSession): Promise<LocalGrant> {
+  const { name = "", quiet, json } = flags;
+  const [{ acquireVisibly }, { lookAt }] = await Promise.all([import("../acquire-visibly.ts"), import("./use.ts")]);
+  return acquireVisibly({
+    name,
+    isShown: quiet !== true && json !== true,
+    look: () => lookAt(link, name),
+    acquire: (onPending) => session.wait(onPending),
+  });
+}

@@ -1,0 +1,91 @@
+import { randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
+import {
+  checkFolder,
+  claimGeneration,
+  FILE_SUFFIX,
+  isListening,
+  isOwnFile,
+  keeperSocket,
+  PROTOCOL,
+} from "@slotkeeper/client/node/parts";
+import { Keeper } from "@slotkeeper/server/keeper";
+import { EXIT, type ExitCode } from "../exit-codes.ts";
+import { readFlags } from "../read-flags.ts";
+
+const HELP = `slotkeeper keeper: keeps the slots of this machine. Other commands start it when they need it.
+
+Usage
+  slotkeeper keeper [--socket PATH] [--log FILE]
+
+Options
+      --socket PATH   the socket; default: SLOTKEEPER_SOCKET, else one in /tmp
+      --log FILE      the file that its output goes to; removed when it ends
+  -h, --help          show this text
+
+It ends when no command has held or waited for 10 s. For one that stays: slotkeeper serve --socket PATH.
+`;
+
+const OPTIONS = {
+  socket: { type: "string" },
+  log: { type: "string" },
+  help: { type: "boolean", short: "h" },
+} as const;
+
+const IDLE_MS = 10_000;
+
+export async function keeperCommand(args: readonly string[]): Promise<ExitCode> {
+  const flags = readFlags(args, OPTIONS, HELP);
+  if (typeof flags === "number") return flags;
+  return keep(keeperSocket(flags.socket), { idleMs: IDLE_MS, logFile: flags.log, onReady: () => {} });
+}
+
+interface KeepOptions {
+  /** Undefined: it stays. */
+  readonly idleMs: number | undefined;
+  /** Removed at the end. */
+  readonly logFile: string | undefined;
+  readonly onReady: (path: string) => void;
+}
+
+/** Runs a keeper until it is idle, or until a signal ends it. The next keeper takes over the slots that are held then. */
+export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOptions): Promise<ExitCode> {
+  checkFolder(socket);
+  const own = `${socket}.k${randomBytes(3).toString("hex")}`;
+  let claimed: string | undefined;
+  const end = (code: ExitCode = EXIT.ok) => {
+    for (const file of [claimed, own, logFile]) if (file !== undefined) rmSync(file, { force: true });
+    process.exit(code);
+  };
+  const claim = async () => {
+    claimed = await claimGeneration(socket, own);
+    rmSync(`${socket}${FILE_SUFFIX.starting}`, { force: true });
+    return claimed !== undefined;
+  };
+  // A full disk must not end the keeper: its log is lost then, and grants wait.
+  process.stderr.on("error", () => {});
+  process.on("SIGXFSZ", () => {});
+  const keeper = new Keeper({
+    path: own,
+    leasePrefix: `${socket}${FILE_SUFFIX.lease}`,
+    isOwnFile: (name) => isOwnFile(socket, name),
+    protocol: PROTOCOL,
+    logFile,
+    idleMs,
+    claim,
+    isListening,
+    log,
+    end,
+  });
+  if (!(await keeper.started())) {
+    if (idleMs === undefined) process.stderr.write(`Another keeper serves ${socket}.\n`);
+    end(idleMs === undefined ? EXIT.listen : EXIT.ok);
+  }
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end());
+  onReady(claimed ?? "");
+  return new Promise(() => {});
+}
+
+function log(line: string): void {
+  process.stderr.write(`${new Date().toISOString()} ${line}\n`);
+}

@@ -1,0 +1,41 @@
+import { isAbsolute, relative } from "node:path";
+import type { KeeperLink } from "@slotkeeper/client/node/parts";
+import type { LocalName } from "@slotkeeper/server/keeper";
+import type { SlotUse } from "../wait-words.ts";
+import { answerOf } from "./wait.ts";
+
+/** The answer of the keeper about the names in use. */
+export interface LocalState {
+  readonly version: string;
+  readonly pid: number;
+  readonly names: readonly LocalName[];
+}
+
+/** Who uses the slots of a name now. */
+export async function lookAt(link: KeeperLink, name: string): Promise<SlotUse | undefined> {
+  const path = `/api/v0/local?name=${encodeURIComponent(`sem:${name.toLowerCase()}`)}`;
+  return useOf(answerOf(await link.call({ path })) as LocalState);
+}
+
+/** The use of the first name, the longest hold first. */
+function useOf({ names }: LocalState): SlotUse | undefined {
+  const [first] = names;
+  if (first === undefined) return undefined;
+  const holders = first.holders
+    .map(({ bucket, forMs }) => ({ bucket: shownBucket(bucket), heldMs: forMs }))
+    .sort((a, b) => b.heldMs - a.heldMs);
+  return { inUse: first.holders.length, slots: first.slots, holders };
+}
+
+/** A repository is shown from here, if that is shorter. */
+export function shownBucket(bucket: string): string {
+  if (!isAbsolute(bucket)) return bucket;
+  const fromHere = relative(process.cwd(), bucket) || ".";
+  return fromHere.length < bucket.length ? fromHere : bucket;
+}
+
+export function capacityText(name: string, asked: number, use: SlotUse | undefined): string {
+  const by = use?.holders[0] === undefined ? "" : `, set by ${use.holders[0].bucket}`;
+  const now = use === undefined ? "another number of slots" : `${use.slots} ${use.slots === 1 ? "slot" : "slots"}`;
+  return `"${name}" is in use with ${now}${by}; this command asks for ${asked}. Leave --slots out to use it as it is.`;
+}

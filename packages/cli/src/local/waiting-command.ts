@@ -1,0 +1,70 @@
+/**
+ * The process of a command, from before the wait to its end. It starts as a shell that waits on a pipe and becomes the
+ * command at the grant, so its id and start time are known before the slot is asked for. If `exec` dies first, the pipe
+ * ends, and the shell exits without having started the command.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Writable } from "node:stream";
+import { type Holder, LEASE_FD } from "@slotkeeper/client/node/parts";
+import { CANNOT_START } from "../exit-codes.ts";
+import { exitOf } from "../signals.ts";
+
+/** Descriptor 3 has a line for each variable, then an empty one. If that is missing, `exec` has died. */
+const SHELL = `
+_slotkeeper_go=
+while IFS= read -r _slotkeeper_line <&3; do
+  [ -n "$_slotkeeper_line" ] || { _slotkeeper_go=1; break; }
+  export "$_slotkeeper_line"
+done
+[ -n "$_slotkeeper_go" ] || exit 1
+exec 3<&-
+command -v -- "$1" >/dev/null 2>&1 || {
+  printf 'Cannot start the command "%s": there is no such program, or it is not executable.\\n' "$1" >&2
+  exit ${CANNOT_START}
+}
+exec "$@"`;
+const GO_FD = 3;
+
+export class WaitingCommand {
+  readonly exited: Promise<number>;
+  readonly #child: ChildProcess;
+
+  /** With a holder, the command and all that it starts keep the slot. */
+  constructor(command: readonly string[], env: NodeJS.ProcessEnv, holder: Holder | undefined) {
+    const unused = Array.from({ length: LEASE_FD - GO_FD - 1 }, () => "ignore" as const);
+    const inherited = holder === undefined ? [] : [...unused, holder.descriptor];
+    this.#child = spawn("/bin/sh", ["-c", SHELL, "sh", ...command], {
+      stdio: ["inherit", "inherit", "inherit", "pipe", ...inherited],
+      env,
+    });
+    // The shell may have ended, for example by a signal to the whole group.
+    this.#pipe.on("error", () => {});
+    this.exited = new Promise((resolve, reject) => {
+      this.#child.on("error", reject);
+      this.#child.on("exit", (code, signal) => resolve(code ?? exitOf(signal ?? "SIGTERM")));
+    });
+    this.exited.catch(() => {});
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  start(variables: { readonly [name: string]: string }): void {
+    const lines = Object.entries(variables).map(([name, value]) => `${name}=${value.replaceAll("\n", " ")}\n`);
+    this.#pipe.end(`${lines.join("")}\n`);
+  }
+
+  /** Ends the shell before it has become the command. */
+  abandon(): void {
+    this.#pipe.destroy();
+  }
+
+  kill(signal: NodeJS.Signals): boolean {
+    return this.#child.kill(signal);
+  }
+
+  get #pipe(): Writable {
+    return this.#child.stdio[GO_FD] as Writable;
+  }
+}

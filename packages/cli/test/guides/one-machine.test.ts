@@ -1,0 +1,13 @@
+import { beforeAll, expect, test } from "vitest";
+import { build } from "../command.ts";
+import { newMachine } from "../local/machine.ts";
+import { runGuide, unprinted } from "./run-guide.ts";
+
+beforeAll(build, 120_000);
+
+test("one machine: every recipe of the guide works and prints what the guide shows", async () => {
+  const machine = newMachine();
+  const run = await runGuide("one-machine.md", new Map(), { SLOTKEEPER_SOCKET: machine.socket });
+  expect(run.code, run.err).toBe(0);
+  expect(unprinted(run)).toEqual([]);
+}, 120_000);

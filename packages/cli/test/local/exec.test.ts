@@ -1,0 +1,212 @@
+// `slotkeeper exec --name` without a service, as processes.
+import { constants } from "node:os";
+import { beforeAll, describe, expect, test } from "vitest";
+import { build, slotkeeper } from "../command.ts";
+import { TerminalSession } from "../terminal.ts";
+import { done, exec, newMachine, RUNS, waiting } from "./machine.ts";
+
+beforeAll(build, 120_000);
+const shows = (terminal: TerminalSession, text: RegExp) =>
+  expect.poll(() => terminal.text, { timeout: 20_000, interval: 20 }).toMatch(text);
+const NAME = ["--name", "gpu", "--as", "me"];
+
+describe("the command", { timeout: 60_000 }, () => {
+  test("has its own exit code, standard input and standard output", async () => {
+    const command = exec(newMachine(), NAME, "sh", "-c", "cat; echo problem >&2; exit 42");
+    command.process.stdin?.end("typed");
+    expect(await done(command)).toEqual({ code: 42, out: "typed", err: "problem\n" });
+  });
+
+  test("gets name, slot and fence in its environment, and no key of a service", async () => {
+    const machine = newMachine();
+    const printed = "echo $SLOTKEEPER_NAME $SLOTKEEPER_SLOT ${SLOTKEEPER_FENCE:+fence} ${SLOTKEEPER_TOKEN:-none}";
+    const key = { SLOTKEEPER_SOCKET: machine.socket, SLOTKEEPER_TOKEN: "secret" };
+    const run = (...flags: string[]) =>
+      done(slotkeeper(["exec", "--name", "a b", ...flags, "--", "sh", "-c", printed], key));
+    expect(await run()).toMatchObject({ code: 0, out: "a b 1 fence none\n" });
+    expect(await run("--pass-token")).toMatchObject({ code: 0, out: "a b 1 fence secret\n" });
+  });
+
+  test("each of several commands at once has a slot number of its own, the smallest that is free", async () => {
+    const machine = newMachine();
+    const script = "echo $SLOTKEEPER_SLOT; read line";
+    const both = [1, 2].map(() => exec(machine, [...NAME, "--slots", "2"], "sh", "-c", script));
+    const numbers = await Promise.all(both.map((command) => command.said(/\d/)));
+    expect(numbers.map(([number]) => number).sort()).toEqual(["1", "2"]);
+    const first = both.find(({ out }) => out === "1\n");
+    first?.process.stdin?.end("\n");
+    await first?.exited;
+    expect((await done(exec(machine, NAME, "sh", "-c", "echo $SLOTKEEPER_SLOT"))).out).toBe("1\n");
+  });
+
+  test("may have a command line that is longer than any header", async () => {
+    const command = exec(newMachine(), NAME, "sh", "-c", "echo ${#1}", "sh", "€".repeat(30_000));
+    expect(await done(command)).toMatchObject({ code: 0, out: expect.stringMatching(/^(?:30000|90000)\n$/) });
+  });
+
+  test("ends with 127 and a sentence if it cannot be started", async () => {
+    expect(await done(exec(newMachine(), NAME, "no-such-command"))).toMatchObject({
+      code: 127,
+      err: expect.stringContaining('Cannot start the command "no-such-command"'),
+    });
+  });
+
+  test.each(["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const)(
+    "gets %s, if no terminal has sent it",
+    async (signal) => {
+      const script = `process.on(${JSON.stringify(signal)}, () => process.exit(9)); console.log("runs"); setInterval(() => {}, 1000)`;
+      const command = exec(newMachine(), NAME, process.execPath, "-e", script);
+      await command.said(/runs/);
+      command.kill(signal);
+      expect(await command.exited).toBe(9);
+    },
+  );
+
+  test("a signal while it waits ends the wait, and the command never starts", async () => {
+    const machine = newMachine();
+    await exec(machine, NAME, ...RUNS).said(/runs/);
+    const waits = exec(machine, NAME, "echo", "started");
+    await waiting(machine, 1);
+    waits.kill("SIGTERM");
+    expect(await done(waits)).toMatchObject({ code: 128 + constants.signals.SIGTERM, out: "" });
+    await waiting(machine, 0);
+  });
+
+  test("on a terminal it gets Ctrl+C once, and the line of a wait is shown and removed", async () => {
+    const machine = newMachine();
+    const holder = exec(machine, NAME, "sh", "-c", "echo runs; read line");
+    await holder.said(/runs/);
+    const script = `let n = 0; process.on("SIGINT", () => { n++; setTimeout(() => { console.log("got " + n); process.exit(3); }, 300); }); console.log("started"); setInterval(() => {}, 1000)`;
+    const terminal = new TerminalSession(["exec", ...NAME, "--", process.execPath, "-e", script], {
+      environment: { SLOTKEEPER_SOCKET: machine.socket },
+    });
+    await shows(terminal, /waiting for "gpu": 1 of 1 in use, place 1 of 1.* \(held by me since .+\)/);
+    holder.process.stdin?.end("\n");
+    await shows(terminal, /started/);
+    expect(terminal.text).not.toContain("waiting");
+    terminal.press("\u0003");
+    expect(await terminal.exited).toBe(3);
+    expect(terminal.text).toContain("got 1");
+  });
+});
+
+describe("slots", { timeout: 60_000 }, () => {
+  test("no slot within --timeout: exit code 6, and who holds it, as a sentence or as JSON", async () => {
+    const machine = newMachine();
+    await exec(machine, NAME, ...RUNS).said(/runs/);
+    const flags = ["--name", "gpu", "--as", "you", "--timeout", "0.3"];
+    // On a busy machine the time may be over before the first answer, which has the place.
+    const text = /^Waited 300 ms for a slot of "gpu": (?:place 1 of 1, )?1 of 1 in use, held by me since .+\.\n$/;
+    expect(await done(exec(machine, flags, "true"))).toMatchObject({ code: 6, err: expect.stringMatching(text) });
+    const { code, err } = await done(exec(machine, [...flags, "--json"], "true"));
+    expect([code, JSON.parse(err)]).toMatchObject([6, { error: "ACQUIRE_TIMEOUT" }]);
+  });
+
+  test("the first user sets the number; another number is refused, and the message says who set it", async () => {
+    const machine = newMachine();
+    await exec(machine, [...NAME, "--slots", "2"], ...RUNS).said(/runs/);
+    expect(await done(exec(machine, [...NAME, "--slots", "3"], "true"))).toMatchObject({
+      code: 8,
+      err: '"gpu" is in use with 2 slots, set by me; this command asks for 3. Leave --slots out to use it as it is.\n',
+    });
+    expect(await done(exec(machine, NAME, "true"))).toMatchObject({ code: 0 });
+  });
+
+  test("a command under a slot of the same name is refused; --nested runs it under that slot", async () => {
+    const machine = newMachine();
+    const inner = (...flags: string[]) =>
+      machine.exec(flags, ["echo", "inner"]).map((word) => (word === "job" ? "gpu" : word));
+    expect(await done(exec(machine, NAME, ...inner()))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("would wait for itself"),
+    });
+    expect(await done(exec(machine, NAME, ...inner("--nested")))).toMatchObject({ code: 0, out: "inner\n" });
+    const other = exec(machine, ["--name", "cpu"], ...inner());
+    expect(await done(other)).toMatchObject({ code: 0, out: "inner\n" });
+  });
+
+  test("what a command leaves behind keeps the slot, and status names it; with --close it does not", async () => {
+    const machine = newMachine();
+    const leaves = ["sh", "-c", "sleep 100 >/dev/null 2>&1 & echo $!"];
+    const { code, out } = await done(exec(machine, NAME, ...leaves));
+    expect(code).toBe(0);
+    const status = await done(slotkeeper(["status", "--local", "--socket", machine.socket]));
+    expect(status.out).toContain(`kept by what it started: process ${out.trim()}`);
+    // The next keeper finds what is left, too.
+    process.kill((await machine.state())?.pid ?? 0, "SIGKILL");
+    expect(await done(exec(machine, [...NAME, "--timeout", "1"], "true"))).toMatchObject({ code: 6 });
+    process.kill(Number(out), "SIGKILL");
+    const closing = await done(exec(machine, [...NAME, "--close"], ...leaves));
+    expect(await done(exec(machine, NAME, "true"))).toMatchObject({ code: 0 });
+    process.kill(Number(closing.out), "SIGKILL");
+  });
+
+  test("two groups share by slot time: the only job of one waits at most one hold of the other", async () => {
+    const machine = newMachine();
+    const jobs = Array.from({ length: 12 }, () => machine.start("plain", 0.3, "many"));
+    await waiting(machine, 11);
+    const one = machine.start("plain", 0.01, "one");
+    expect(await one.exited).toBe(0);
+    const runs = machine.jobs.runs();
+    const before = runs.findIndex(({ id }) => id === one.id);
+    expect(before).toBeLessThanOrEqual(jobs.length);
+    const startedWhileItWaited = runs.slice(0, before).filter(({ startedAt }) => startedAt > (runs[0]?.startedAt ?? 0));
+    expect(startedWhileItWaited.length).toBeLessThanOrEqual(3);
+  });
+});
+
+describe("status, top and serve", { timeout: 60_000 }, () => {
+  const local = (machine: ReturnType<typeof newMachine>, ...args: string[]) =>
+    done(slotkeeper([...args, "--socket", machine.socket]));
+
+  test("status shows holders and waiters; without a keeper it says that there is none, and starts none", async () => {
+    const machine = newMachine();
+    expect((await local(machine, "status", "--local")).out).toContain("No command holds a slot of this machine");
+    expect(await machine.state()).toBeUndefined();
+    await exec(machine, NAME, ...RUNS).said(/runs/);
+    exec(machine, NAME, "true");
+    await waiting(machine, 1);
+    const { out } = await local(machine, "status", "--local");
+    expect(out).toMatch(/^gpu +slot 1 of 1 +me .+echo runs/m);
+    expect(out).toMatch(/^gpu +waits, 1 of 1 +me .+true$/m);
+    const { names } = JSON.parse((await local(machine, "status", "--local", "--json")).out);
+    expect(names).toMatchObject([{ name: "sem:gpu", slots: 1, holders: [{ bucket: "me", slot: 1 }], waiters: [{}] }]);
+  });
+
+  test("top shows the keeper as a service; without a keeper it says so", async () => {
+    const machine = newMachine();
+    expect(await local(machine, "top", "--local")).toMatchObject({
+      code: 7,
+      err: expect.stringContaining("No keeper"),
+    });
+    await exec(machine, NAME, ...RUNS).said(/runs/);
+    expect((await local(machine, "top", "--local")).out).toMatch(/sem:gpu +1 of 1/);
+  });
+
+  test("the dashboard of the keeper has an address with a key; without the key it shows no data", async () => {
+    const machine = newMachine();
+    await exec(machine, NAME, ...RUNS).said(/runs/);
+    const command = slotkeeper(["top", "--local", "--dashboard", "--socket", machine.socket]);
+    const [, url = "", key = ""] = await command.said(/dashboard +(\S+)\/\nkey +(\S+)/);
+    const ask = (headers: Record<string, string>) => fetch(`${url}/api/v0/state`, { headers });
+    expect((await ask({})).status).toBe(404);
+    expect(await (await ask({ authorization: `Bearer ${key}` })).json()).toMatchObject({ hosts: [{ inFlight: 1 }] });
+    expect((await fetch(`${url}/`)).headers.get("content-type")).toContain("text/html");
+    command.kill("SIGINT");
+    expect(await command.exited).toBe(0);
+  });
+
+  test("serve --socket is a keeper that stays, and ignores the variables of commands", async () => {
+    const machine = newMachine();
+    const ignored = { SLOTKEEPER_URL: "http://127.0.0.1:1", SLOTKEEPER_SLOT: "1", SLOTKEEPER_HELD: "[]" };
+    const command = slotkeeper(["serve", "--socket", machine.socket], ignored);
+    await command.said(/keeper +\S+/);
+    expect(await done(exec(machine, NAME, "true"))).toMatchObject({ code: 0 });
+    expect((await machine.state())?.pid).toBe(command.process.pid);
+    expect(await local(machine, "serve", "--data", "x")).toMatchObject({ code: 2 });
+    expect(await local(machine, "serve")).toMatchObject({ code: 4, err: expect.stringContaining("Another keeper") });
+    command.kill("SIGTERM");
+    expect(await command.exited).toBe(0);
+    expect(machine.files()).toEqual([]);
+  });
+});

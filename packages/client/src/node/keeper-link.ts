@@ -1,0 +1,125 @@
+/**
+ * Calls to the keeper of this machine: HTTP over its socket.
+ *
+ * LINK1  A call that did not reach a keeper, or whose keeper died before it answered, is repeated at the next keeper,
+ *     which is started if there is none. The keeper recognises a repeated call by the holder and the request id.
+ */
+import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
+import { findOrStartKeeper, type KeeperCommand } from "./find-keeper.ts";
+import { KeeperError } from "./keeper-error.ts";
+
+/** Raised with every change that an older keeper or command would misunderstand. */
+export const PROTOCOL = 1;
+
+/** A keeper that dies again and again must not keep its callers busy for ever. */
+const MOST_TRIES = 50;
+const RETRY_MS = 20;
+/** What the system reports if no process listens, or if the process has died. */
+const DEAD: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOENT", "ECONNRESET", "EPIPE", "EAGAIN"]);
+
+/** One call. */
+export interface KeeperCall {
+  readonly path: string;
+  readonly method?: string;
+  readonly body?: string | undefined;
+  readonly headers?: { readonly [name: string]: string };
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The answer of the keeper, whatever its status is. */
+export interface KeeperAnswer {
+  readonly status: number;
+  readonly headers: { readonly [name: string]: string | string[] | undefined };
+  readonly text: string;
+}
+
+/** The way to the keeper of one socket. */
+export class KeeperLink {
+  readonly #socket: string;
+  readonly #command: () => KeeperCommand;
+  readonly #agent = new Agent({ keepAlive: true });
+  #path: string | undefined;
+
+  constructor(socket: string, command: () => KeeperCommand) {
+    this.#socket = socket;
+    this.#command = command;
+  }
+
+  /** Rejects with the reason of the signal, or a `KeeperError`. */
+  async call(call: KeeperCall): Promise<KeeperAnswer> {
+    return this.#repeated(call, async (answer) => {
+      const text = await textOf(answer);
+      return { status: answer.statusCode ?? 0, headers: answer.headers, text };
+    });
+  }
+
+  /** Resolves with the beginning of the answer, which the keeper does not end. `onEnd` runs when the connection ends. */
+  async open(call: KeeperCall, onEnd: () => void): Promise<KeeperAnswer & { readonly close: () => void }> {
+    return this.#repeated(call, async (answer, sent) => {
+      const { statusCode: status = 0, headers } = answer;
+      if (status !== 200) return { status, headers, text: await textOf(answer), close: () => {} };
+      const text = await firstLine(answer);
+      answer.on("close", onEnd).on("error", () => {});
+      answer.resume();
+      const close = () => {
+        answer.off("close", onEnd);
+        sent.destroy();
+      };
+      return { status, headers, text, close };
+    });
+  }
+
+  async #repeated<T>(call: KeeperCall, read: (answer: IncomingMessage, sent: ClientRequest) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      call.signal?.throwIfAborted();
+      this.#path ??= await findOrStartKeeper(this.#socket, this.#command);
+      try {
+        const { answer, sent } = await this.#send(this.#path, call);
+        return await read(answer, sent);
+      } catch (error) {
+        if (call.signal?.aborted === true) throw call.signal.reason;
+        const { code = "", message } = error as NodeJS.ErrnoException;
+        if (!DEAD.has(code) || tries === MOST_TRIES) throw new KeeperError({ reason: `The keeper failed: ${message}` });
+        this.#path = undefined;
+        await new Promise((resolve) => setTimeout(resolve, Math.min(tries - 1, 10) * RETRY_MS));
+      }
+    }
+  }
+
+  #send(socketPath: string, call: KeeperCall): Promise<{ answer: IncomingMessage; sent: ClientRequest }> {
+    const { path, method = "GET", body, headers, signal } = call;
+    return new Promise((resolve, reject) => {
+      const sent = request({
+        socketPath,
+        path,
+        method,
+        agent: this.#agent,
+        headers: { ...headers },
+        ...(signal && { signal }),
+      });
+      sent.on("response", (answer) => resolve({ answer, sent }));
+      sent.on("error", reject);
+      sent.end(body);
+    });
+  }
+}
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+function firstLine(answer: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const take = (chunk: Buffer) => {
+      text += chunk.toString();
+      if (!text.includes("\n")) return;
+      answer.off("data", take);
+      resolve(text);
+    };
+    answer.on("data", take);
+    answer.on("error", reject);
+  });
+}

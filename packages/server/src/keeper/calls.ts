@@ -1,0 +1,147 @@
+/**
+ * The calls of holders: those of the service (`/api/v0/fairqueue/…`), so that its client works unchanged, and `hold`.
+ * The engine checks the fields. The schemas of the service would take 20 MB and most of the start.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type AcquireReply, type BeginAnswer, PROBLEMS, type ProblemCode } from "@slotkeeper/protocol";
+import type { FairQueue } from "@slotkeeper/queue";
+import { CapacityMismatchError } from "slotkeeper";
+import { problemBody } from "../http/exchange.ts";
+import { wireAnswer } from "../http/wire-answer.ts";
+import { plainName } from "../queue/host-key.ts";
+import type { QueryTokens } from "../queue/query-tokens.ts";
+import { systemWords } from "../words/system-words.ts";
+import type { Holder } from "./holder.ts";
+import { sessionOf } from "./holders.ts";
+import type { KeptLeases } from "./kept-leases.ts";
+
+/** The fields of all calls. Each call reads its own. */
+interface Body {
+  readonly hostname?: string;
+  readonly bucket?: string;
+  readonly ipBucket?: string;
+  readonly requestId?: string;
+  readonly limit?: number;
+  readonly waitMs?: number;
+  readonly maxWaitMs?: number;
+  readonly queryToken?: string;
+  readonly slotToken?: string;
+}
+
+export interface CallContext {
+  readonly queue: FairQueue;
+  readonly leases: KeptLeases;
+  readonly tokens: QueryTokens;
+  /** The key of a plain name. */
+  readonly keyOf: (name: string) => string;
+  readonly folder: string;
+}
+
+interface HolderExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly holder: Holder;
+  readonly body: Body;
+}
+
+type CallHandler = (exchange: HolderExchange, context: CallContext) => void | Promise<void>;
+
+const acquire: CallHandler = async ({ response, holder, body }, context) => {
+  const { queue, tokens, leases, folder } = context;
+  const controller = new AbortController();
+  response.on("close", () => controller.abort());
+  let answer: BeginAnswer;
+  try {
+    answer = await asked(holder, body, context, controller.signal);
+  } catch (error) {
+    if (controller.signal.aborted) return;
+    if (error instanceof CapacityMismatchError) problem(response, "CAPACITY_MISMATCH", error.message);
+    else if (error instanceof TypeError) problem(response, "BAD_FIELDS", error.message);
+    else throw error;
+    return;
+  }
+  if (answer.result === "pending" && leases.failure !== undefined) {
+    queue.cancel(answer.session);
+    problem(response, "BAD_REQUEST", `The keeper cannot write to ${folder}: ${systemWords(leases.failure)}`);
+    return;
+  }
+  const { body: reply, headers } = wireAnswer(answer, (session) => tokens.sign(session, body.queryToken));
+  const slot = reply.result === "granted" ? { slot: leases.slotOf(reply.slotToken) } : {};
+  json(response, 200, { ...(reply satisfies AcquireReply), ...slot }, headers);
+};
+
+function asked(
+  { about }: Holder,
+  body: Body,
+  { queue, tokens, keyOf }: CallContext,
+  signal: AbortSignal,
+): Promise<BeginAnswer> {
+  const { hostname = "", bucket, ipBucket, requestId = "", queryToken, waitMs, limit, maxWaitMs } = body;
+  if (queryToken !== undefined) {
+    const verified = tokens.verify(queryToken);
+    if (verified.kind !== "valid") return Promise.resolve({ result: "timeout", reason: "unknown-token" });
+    return queue.poll(verified.claims, { signal });
+  }
+  const name = plainName(hostname);
+  const sessionId = sessionOf(about.id, requestId);
+  const host = name === "" ? "" : keyOf(name);
+  return queue.begin({ host, hostname: name, bucket: bucket ?? ipBucket, sessionId, waitMs, limit, maxWaitMs, signal });
+}
+
+const renew: CallHandler = async ({ response, body }, { queue }) => {
+  const reply = await queue.renew(String(body.slotToken));
+  if (reply === undefined) problem(response, "SLOT_LOST");
+  else json(response, 200, { result: "ok", leaseMs: Math.floor(reply.leaseMs) });
+};
+
+const release: CallHandler = ({ response, body }, { queue }) => {
+  queue.release({ slotToken: String(body.slotToken) }, (isHeld) =>
+    json(response, 200, isHeld === false ? { result: "ok", released: false } : { result: "ok" }),
+  );
+};
+
+const cancel: CallHandler = ({ response, body }, { queue, tokens }) => {
+  const verified = tokens.verify(String(body.queryToken));
+  json(response, 200, { result: verified.kind === "valid" ? queue.cancel(verified.claims) : "gone" });
+};
+
+/** Stays open while `exec` lives, after a first line. */
+const hold: CallHandler = ({ response, holder, body }, { leases }) => {
+  if (leases.slotOf(String(body.slotToken)) === undefined) {
+    problem(response, "SLOT_LOST");
+    return;
+  }
+  holder.opened();
+  response.on("close", () => holder.closed());
+  response.writeHead(200, { "Content-Type": "application/json" });
+  response.write("{}\n");
+};
+
+/** The calls by their path. */
+export const CALLS: { readonly [path: string]: CallHandler } = {
+  "/api/v0/fairqueue/acquire": acquire,
+  "/api/v0/fairqueue/renew": renew,
+  "/api/v0/fairqueue/release": release,
+  "/api/v0/fairqueue/cancel": cancel,
+  "/api/v0/local/hold": hold,
+};
+
+export function json(
+  response: ServerResponse,
+  status: number,
+  body: object | string,
+  headers?: { readonly [name: string]: string | number },
+): void {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  response.writeHead(status, {
+    "Content-Type": "application/json",
+    "Content-Length": Buffer.byteLength(text),
+    ...headers,
+  });
+  response.end(text);
+}
+
+export function problem(response: ServerResponse, code: ProblemCode, detail?: string): void {
+  const { status } = PROBLEMS[code];
+  json(response, status, problemBody(code, status, { detail }));
+}

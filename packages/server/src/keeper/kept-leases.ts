@@ -1,0 +1,95 @@
+import type { FairQueueConfig } from "@slotkeeper/protocol";
+import {
+  type Changes,
+  type Commit,
+  type KeptHost,
+  type LeaseRecord,
+  newHead,
+  resolveHost,
+  resolveOptions,
+} from "@slotkeeper/queue";
+import type { HolderAbout } from "./holder.ts";
+import type { KeptLease, LeaseFiles } from "./lease-files.ts";
+
+interface KeptLeasesInit {
+  readonly files: LeaseFiles;
+  /** The leases of the earlier keeper. */
+  readonly leases: readonly KeptLease[];
+  holderOf(session: string): HolderAbout | undefined;
+}
+
+/**
+ * The leases with their files and the numbers of their slots. Each lease gets its file before its commit is accepted, and
+ * loses it when it ends. If a file cannot be written, the commit fails, and the engine repeats it.
+ */
+export class KeptLeases {
+  readonly #init: KeptLeasesInit;
+  readonly #kept = new Map<string, { readonly host: string; readonly slot: number; readonly lease: LeaseRecord }>();
+  /** Why the last lease could not be written. */
+  failure: unknown;
+
+  constructor(init: KeptLeasesInit) {
+    this.#init = init;
+    for (const { host, slot, lease } of init.leases) this.#kept.set(lease.key, { host, slot, lease });
+  }
+
+  /** The number of the slot, from 1; `undefined` if the token holds none. */
+  slotOf(token: string): number | undefined {
+    return this.#kept.get(token)?.slot;
+  }
+
+  /** Throws if a file cannot be written. */
+  readonly keep = ({ host, changes }: Commit): void => {
+    try {
+      this.#keep(host, changes);
+      this.failure = undefined;
+    } catch (error) {
+      this.failure = error;
+      throw error;
+    }
+  };
+
+  /** Ends come first: a lease that its holder has released must not count again because this process was killed here. */
+  #keep(host: string, { head, puts, dels }: Changes): void {
+    for (const [kind, key] of dels) {
+      const kept = kind === "lease" ? this.#kept.get(key) : undefined;
+      if (kept === undefined) continue;
+      this.#init.files.remove(kept.lease);
+      this.#kept.delete(key);
+    }
+    for (const lease of puts) {
+      if (lease.kind !== "lease" || this.#kept.has(lease.key) || head === undefined) continue;
+      const slot = this.#freeSlot(host);
+      const holder = this.#init.holderOf(lease.session);
+      const { hostname = "", slots: capacity } = head;
+      // A holder that has ended since needs no file: its lease is given back at once.
+      if (holder !== undefined) this.#init.files.write({ host, hostname, capacity, slot, lease, holder });
+      this.#kept.set(lease.key, { host, slot, lease });
+    }
+  }
+
+  #freeSlot(host: string): number {
+    const used = new Set(Array.from(this.#kept.values(), (kept) => (kept.host === host ? kept.slot : 0)));
+    let slot = 1;
+    while (used.has(slot)) slot++;
+    return slot;
+  }
+}
+
+/** The hosts of these leases, for a store that starts with them. */
+export function hostsOf(leases: readonly KeptLease[], now: number, config: FairQueueConfig): KeptHost[] {
+  const byHost = new Map<string, KeptLease[]>();
+  for (const kept of leases) byHost.set(kept.host, [...(byHost.get(kept.host) ?? []), kept]);
+  return Array.from(byHost, ([host, kept]) => ({ host, tag: "1.restored", ...imageOf(kept, now, config) }));
+}
+
+function imageOf(kept: readonly KeptLease[], now: number, config: FairQueueConfig): Pick<KeptHost, "head" | "records"> {
+  const { hostname = "", capacity = 1 } = kept[0] ?? {};
+  const leases = kept.map(({ lease }) => ({ ...lease, grantedAt: Math.min(lease.grantedAt, now) }));
+  const { policy } = resolveHost(resolveOptions(config), hostname);
+  return {
+    head: { ...newHead(now, Math.max(...leases.map(({ fence }) => fence))), hostname, slots: capacity, capacity },
+    // A host without limits counts as unknown.
+    records: [{ kind: "limits", key: "", policy, loadedAt: now, hostname }, ...leases],
+  };
+}

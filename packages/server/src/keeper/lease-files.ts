@@ -1,0 +1,73 @@
+/**
+ * The leases as files, so that they outlive the keeper. A machine that restarts begins without leases, so nothing has to
+ * reach the disk: only other processes must see it.
+ *
+ * FILE1  A lease has its file before its grant is answered, and no longer when it has ended.
+ * FILE2  A file appears complete, by a rename. One that cannot be read is left over from something else and is removed.
+ */
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { LeaseRecord } from "@slotkeeper/queue";
+import type { HolderAbout } from "./holder.ts";
+
+/** A lease with all that the next keeper needs. */
+export interface KeptLease {
+  readonly boot: string;
+  readonly host: string;
+  readonly hostname: string;
+  readonly capacity: number;
+  /** The number that the holder sees: 1 to `capacity`. */
+  readonly slot: number;
+  readonly lease: LeaseRecord;
+  readonly holder: HolderAbout;
+}
+
+export class LeaseFiles {
+  /** What the paths of the files begin with. */
+  readonly #prefix: string;
+  readonly #boot: string;
+
+  readonly #isOwnFile: (name: string) => boolean;
+
+  constructor(prefix: string, boot: string, isOwnFile: (name: string) => boolean) {
+    this.#prefix = prefix;
+    this.#isOwnFile = isOwnFile;
+    this.#boot = boot;
+  }
+
+  write(kept: Omit<KeptLease, "boot">): void {
+    const path = this.#pathOf(kept.lease);
+    writeFileSync(`${path}.new`, JSON.stringify({ boot: this.#boot, ...kept }), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  }
+
+  remove(lease: LeaseRecord): void {
+    rmSync(this.#pathOf(lease), { force: true });
+  }
+
+  /** The leases of this start of the machine. Removes all other files. */
+  read(): KeptLease[] {
+    const folder = dirname(this.#prefix);
+    return readdirSync(folder).flatMap((name) => {
+      const path = join(folder, name);
+      if (!path.startsWith(this.#prefix) || !this.#isOwnFile(name)) return [];
+      const kept = parsed(path);
+      if (kept?.boot === this.#boot) return [kept];
+      rmSync(path, { force: true });
+      return [];
+    });
+  }
+
+  #pathOf({ session, fence }: LeaseRecord): string {
+    const [holder = ""] = session.split(".");
+    return `${this.#prefix}${holder.slice(0, 8)}${fence.toString(36)}`;
+  }
+}
+
+function parsed(path: string): KeptLease | undefined {
+  try {
+    return path.endsWith(".new") ? undefined : (JSON.parse(readFileSync(path, "utf8")) as KeptLease);
+  } catch {
+    return undefined;
+  }
+}
