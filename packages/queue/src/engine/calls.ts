@@ -79,16 +79,22 @@ export class Calls {
   }
 
   /**
-   * The client repeats a call although it got its slot. In a shared store the slot may have ended meanwhile, at another
-   * instance or by a direct SQL caller. So the session joins again, and the answer comes from the book. After its
-   * deadline it cannot join any more, and the answer is what this instance knows.
+   * The session has a slot: its client repeats a call, or did not wait for the answer to the last one. In a shared store
+   * the slot may have ended meanwhile, at another instance or by a direct SQL caller. Or the session ended here because
+   * its client made no call, but the client may have made one at another instance. So the session joins again, and the
+   * answer comes from the book. After its deadline it cannot join any more, and the answer is what this instance knows.
    */
   #current(session: Session | undefined): Session | undefined {
     if (session === undefined || this.#engine.store.clock !== "shared") return session;
     const { state, claims, host, requestKey } = session;
     const now = this.#engine.time.now();
-    const hasSlot = state.kind === "granted" && state.isFetched && state.leaseUntil > now;
-    if (!hasSlot || now >= claims.deadlineAt) return session;
+    const isIdle = state.kind === "timeout" && state.reason === "idle";
+    const hasSlot = state.kind === "granted" && state.leaseUntil > now;
+    if (!(isIdle || hasSlot) || now >= claims.deadlineAt) return session;
+    if (state.kind === "granted" && !state.isFetched) {
+      this.#sessions.joinAgain(session, state);
+      return session;
+    }
     this.#sessions.transitions.forget(session);
     return this.#create(claims, host, requestKey, true);
   }

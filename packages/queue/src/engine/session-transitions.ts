@@ -91,11 +91,10 @@ export class SessionTransitions {
     this.#keepFor(session);
   }
 
-  /** The client left between the decision and the answer, so the session waits again. */
+  /** The client left between the decision and the answer, or comes back after that. The session waits again. */
   waitAgain(session: Session, { slotToken }: Granted): void {
     this.register.dropToken(slotToken);
     session.become(PENDING);
-    session.setAway(true);
     session.host.setWaiting(session, true);
     this.register.countPending(session, 1);
   }
@@ -123,10 +122,11 @@ export class SessionTransitions {
     }
   }
 
-  /** The slot has ended, and the book has that. A repeated poll is answered from the book. */
+  /** The slot or the session has ended, and the book has that. A repeated poll is answered from the book. */
   forget(session: Session): void {
-    const isKept = this.register.find(session.claims.id) === session;
-    if (!isKept || session.state.kind !== "granted" || !session.state.isFetched) return;
+    const { state, claims } = session;
+    const isOver = state.kind === "timeout" || (state.kind === "granted" && state.isFetched);
+    if (!isOver || this.register.find(claims.id) !== session) return;
     this.#engine.agenda.cancel(session);
     this.drop(session);
   }

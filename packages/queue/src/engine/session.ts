@@ -21,6 +21,8 @@ import type { Poll } from "./poll.ts";
  * | pending            | the named semaphore has a different capacity            | canceled and forgotten: its first call fails |
  * | pending            | another instance has taken it over                      | moved and forgotten |
  * | granted            | cancel within `cancelMs` of the grant                   | canceled           |
+ * | granted, unfetched | a poll, if the store is shared                          | pending: it joins again |
+ * | timeout, idle      | a poll before the deadline, if the store is shared      | forgotten; a new session joins with its claims |
  * | granted, fetched   | a repeated call, if the store is shared                 | forgotten; a new session joins with its claims |
  */
 export type SessionState =
@@ -127,9 +129,12 @@ export class Session implements Due {
     return this.#isTokenSent || this.isAdopted;
   }
 
-  /** This instance has sent no slot to the client. While a session that came with a token joins, it may have: before. */
+  /**
+   * No instance has sent a slot to the client. While the session joins, another instance may have: the client may have
+   * used its token there.
+   */
   get isUndelivered(): boolean {
-    return !(this.isAdopted && this.#isJoining);
+    return !(this.isTokenSent && this.#isJoining);
   }
 
   get lastAnswerAt(): number {

@@ -48,6 +48,12 @@ export class Sessions implements HostListener {
     return session;
   }
 
+  /** The client comes back for a slot that it has not fetched. Another instance may have that slot by now. */
+  joinAgain(session: Session, state: Granted): void {
+    this.transitions.waitAgain(session, state);
+    this.#join(session);
+  }
+
   /** Holds a call until the session's state changes, at most until `until`. */
   hold(session: Session, until: number, signal: CallSignal | undefined): Promise<PollAnswer> {
     return this.#presence.hold(session, until, signal);
@@ -203,6 +209,7 @@ export class Sessions implements HostListener {
   /** The client did not fetch its slot: the slot goes to the next waiter, and the session returns to its place. */
   #uncollected(session: Session, state: Granted): void {
     this.transitions.waitAgain(session, state);
+    session.setAway(true);
     this.#giveBack(session);
     this.#presence.reschedule(session);
   }
