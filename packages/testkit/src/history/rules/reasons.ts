@@ -67,7 +67,9 @@ function timeoutFault(history: History, session: Session, call: Call, index: num
     const waited = at - askedAt;
     const maxWaitMs = calls[0]?.maxWaitMs ?? facts.least("maxWaitMs", askedAt, at) ?? 0;
     const idleMs = (facts.least("sessionIdleSeconds", askedAt, at) ?? 0) * 1000;
-    const isEarly = waited + transitMs < maxWaitMs && longestSilence(history, session, index) + transitMs < idleMs;
+    // The service counts the silence from before its answer arrived until the next call has arrived.
+    const silence = longestSilence(history, session, index) + 2 * transitMs;
+    const isEarly = waited + transitMs < maxWaitMs && silence < idleMs;
     if (!isEarly || history.faults.hasClockJump(askedAt, at)) return undefined;
     return `a session times out after ${Math.round(waited)} of ${maxWaitMs} ms, and its client was not idle`;
   }
