@@ -65,6 +65,7 @@ export class Session implements Due {
   #isClosed = false;
   #ownGrant: Grant | undefined;
   #isTokenSent = false;
+  #wasPolled = false;
   #arrivalWait: ArrivalWait | undefined;
   #refusal: CapacityMismatchError | undefined;
   #isAway = false;
@@ -130,11 +131,13 @@ export class Session implements Due {
   }
 
   /**
-   * No instance has sent a slot to the client. While the session joins, another instance may have: the client may have
-   * used its token there.
+   * No instance has sent a slot to the client. While the session joins, another instance may have, if the session came
+   * from there, or if the client has only its token from here. A slot of a client that polls here is one that this
+   * instance has just granted.
    */
   get isUndelivered(): boolean {
-    return !(this.isTokenSent && this.#isJoining);
+    const isElsewhere = this.isAdopted || (this.#isTokenSent && !this.#wasPolled);
+    return !(isElsewhere && this.#isJoining);
   }
 
   get lastAnswerAt(): number {
@@ -236,6 +239,7 @@ export class Session implements Due {
   }
 
   addPoll(poll: Poll): void {
+    this.#wasPolled = true;
     this.#polls = this.#polls.length === 0 ? [poll] : [...this.#polls, poll];
   }
 
