@@ -70,7 +70,15 @@ function goodHistory(seed: number): Good {
   const breaker = { openSeconds: OPEN_MS / 1000, consecutiveErrors: 2, minSamples: 0, fastMinSamples: 0 };
   const limits = { maxSlotPerHost: 1, maxSlotPerIp: 1, maxWaitersPerHost: 0, maxWaitMs: 600_000 };
   const fairQueue = { ...limits, ipCooldownSeconds: COOL_MS / 1000, minSlotHoldMs: HOLD_MS, breaker };
-  const facts = { kind: "facts", at: 0, fairQueue, instances: 1, isFresh: true, transitMs: TRANSIT_MS, promptMs: 1e6 } as const;
+  const facts = {
+    kind: "facts",
+    at: 0,
+    fairQueue,
+    instances: 1,
+    isFresh: true,
+    transitMs: TRANSIT_MS,
+    promptMs: 1e6,
+  } as const;
   return { facts, turns, throttled, probe };
 }
 
@@ -113,7 +121,10 @@ const MUTATIONS: Record<string, { readonly rule: RuleName; readonly mutate: Muta
       const until = grantedAt + random.int(1, HOLD_MS / 2);
       const ask = { ...before.release.ask, hitUpstreamAtMs: grantedAt, now: until };
       const short = { ...before, release: { ...before.release, sentAt: until, answeredAt: until + 1, ask } };
-      const early = arriving(good.turns[index] as Turn, random.int(until + TRANSIT_MS, grantedAt + HOLD_MS - 2 * TRANSIT_MS));
+      const early = arriving(
+        good.turns[index] as Turn,
+        random.int(until + TRANSIT_MS, grantedAt + HOLD_MS - 2 * TRANSIT_MS),
+      );
       return without(replacing(replacing(good, index - 1, short), index, early), "ipCooldownSeconds");
     },
   },
