@@ -10,13 +10,15 @@ import {
   snapshotOf,
 } from "@slotkeeper/queue";
 import { Random } from "@slotkeeper/testkit/random";
-import { drained, VirtualClock } from "@slotkeeper/testkit/simulator";
+import { drained, SkewedClock, VirtualClock } from "@slotkeeper/testkit/simulator";
 
 type More = Partial<BeginRequest>;
 
 /** One instance, one store, virtual time. Every call is recorded; the store can be made to fail, to stall or to answer late. */
 export class Bench {
   readonly clock: VirtualClock;
+  /** The clock of the instance. It may jump; the store's does not. */
+  readonly ownClock: SkewedClock;
   readonly events: QueueEvent[] = [];
   readonly commits: Commit[] = [];
   readonly calls: string[] = [];
@@ -37,10 +39,11 @@ export class Bench {
     const random = new Random(1);
     const name = shared === undefined ? "one" : "two";
     this.clock = shared?.clock ?? new VirtualClock();
+    this.ownClock = new SkewedClock(this.clock);
     this.memory = shared?.memory ?? new MemoryStore({ clock: this.clock, isShared });
     this.queue = new FairQueue({
       store: this.#recorded(),
-      clock: this.clock,
+      clock: this.ownClock,
       random: () => random.next(),
       newSessionId: () => `${name}-${this.#ids++}`,
       newSecret: () => `${name}-secret-${this.#ids++}`,

@@ -197,3 +197,43 @@ test("a poll that is decided after the deadline does not take the slot from the 
   expect(await bench.held()).toBe(1);
   expect(ends(bench)).toBe(1);
 });
+
+test("a slot that its client did not fetch here, and released at another instance, is not granted again", async () => {
+  const one = new Bench({ maxSlotPerHost: 1 }, undefined, true);
+  const two = new Bench({ maxSlotPerHost: 1 }, one);
+  one.isUnnotified = true;
+  const session = await one.begin("a");
+  const late: (() => void)[] = [];
+  one.late = late;
+  const left = new AbortController();
+  const poll = one.queue.poll(session, { signal: left.signal });
+  await drained();
+  left.abort(new Error("the client left"));
+  await expect(poll).rejects.toThrow("the client left");
+  one.late = undefined;
+  for (const answered of late) answered();
+  await drained();
+  const elsewhere = two.follow(session);
+  await drained();
+  await two.release(elsewhere.slotToken);
+  await two.clock.run(10);
+  expect(await one.queue.poll(session)).toEqual({ result: "timeout", reason: "released" });
+  expect(one.queue.counts.granted + two.queue.counts.granted).toBe(1);
+});
+
+test("a copy that was idle here does not end a session whose client moved on to another instance and comes back", async () => {
+  const config = { maxSlotPerHost: 1, pollWindowMs: 300, sessionIdleSeconds: 2, defaultGrantedCleanupDelay: 5 };
+  const one = new Bench(config, undefined, true);
+  const two = new Bench(config, one);
+  await two.take("z");
+  one.isUnnotified = true;
+  const session = await one.begin("a");
+  await one.clock.run(1_800);
+  const elsewhere = two.queue.poll(session);
+  await one.clock.run(400);
+  expect((await elsewhere).result).toBe("pending");
+  const back = one.queue.poll(session);
+  await one.clock.run(300);
+  expect((await back).result).toBe("pending");
+  expect(ends(one)).toBe(0);
+});

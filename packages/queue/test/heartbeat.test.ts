@@ -42,3 +42,16 @@ test("after an outage of the store for all instances, none considers the others 
   expect(await waiters(one)).toBe(2);
   expect([...one.commits, ...two.commits]).toEqual([]);
 });
+
+test("an instance whose clock was ahead until the store corrected it sends its beats in time, and keeps its waiters", async () => {
+  const one = new Bench({ maxSlotPerHost: 1 }, undefined, true);
+  const two = new Bench({ maxSlotPerHost: 1 }, one, true);
+  await Promise.all([one.queue.start(), two.queue.start()]);
+  await one.take();
+  await one.want("b");
+  two.ownClock.jump(6_000);
+  const waiting = await two.want("c");
+  await one.clock.run(6_000);
+  expect(await waiters(one)).toBe(2);
+  expect(waiting.last?.result).not.toBe("timeout");
+});

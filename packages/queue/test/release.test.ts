@@ -94,6 +94,29 @@ describe("a slot that is given back by cancel ends as by a release, with its gra
     expect(next.isGranted).toBe(true);
   });
 
+  test("the minimum hold also counts if the cancellation reaches an instance whose arrival the store does not have yet", async () => {
+    const config = { minSlotHoldMs: 1_000, maxSlotPerHost: 1, smoothReleaseIntervalMs: 0 };
+    const one = new Bench(config, undefined, true);
+    const two = new Bench(config, one, true);
+    await Promise.all([one.queue.start(), two.queue.start()]);
+    await one.release(await one.take("b"));
+    await one.clock.run(10);
+    one.stalled = [];
+    const session = await one.begin("a");
+    const used = two.follow(session);
+    await two.clock.run(0);
+    expect(used.isGranted).toBe(true);
+    const next = await two.want("c");
+    expect(one.queue.cancel(session)).toBe("canceled");
+    const stalled = one.stalled;
+    one.stalled = undefined;
+    for (const goOn of stalled) goOn();
+    await one.clock.run(999);
+    expect(next.isGranted).toBe(false);
+    await one.clock.run(1);
+    expect(next.isGranted).toBe(true);
+  });
+
   test("a slot that is still held for its minimum is lost to its owner, and its session has ended", async () => {
     const bench = new Bench({ minSlotHoldMs: 1_000, maxSlotPerHost: 1, defaultGrantedCleanupDelay: 0.5 });
     const { session, slotToken } = await bench.want("a");

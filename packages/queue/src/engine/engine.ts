@@ -57,7 +57,7 @@ export class Engine {
 
   constructor(init: FairQueueInit) {
     const { store, clock, random, instance, newSecret } = init;
-    const time = new StoreTime(clock, store.clock === "shared");
+    const time = new StoreTime(clock, store.clock === "shared", () => this.heartbeat.followTime());
     this.options = new LiveOptions(init.config, time);
     this.#observe = init.observe ?? (() => {});
     this.context = {

@@ -57,9 +57,7 @@ export class Heartbeat implements Due {
 
   /** Sessions wait, so the instance sends beats more often. */
   quicken(): void {
-    if (this.#isClosed) return;
-    this.#followTime();
-    if (this.#isBusy) return;
+    if (this.#isClosed || this.#isBusy) return;
     this.#isBusy = true;
     this.#next();
   }
@@ -78,7 +76,6 @@ export class Heartbeat implements Due {
       const hosts = waiting.map(({ key, cache }) => [key, cache.tag] as const);
       const { now, instances, changed } = await store.beat({ instance, ttlMs, about: this.#about(), hosts });
       time.learn(now);
-      this.#followTime();
       const isInTime = time.now() - this.#answeredAt <= IN_TIME_MS;
       this.#answeredAt = time.now();
       this.#seenAt = new Map(instances.map((view) => [view.instance, now - view.seenAgoMs]));
@@ -116,11 +113,12 @@ export class Heartbeat implements Due {
     this.#engine.agenda.cancel(this);
   }
 
-  /** If the time went back (CLOCK2), the next beat was scheduled too far ahead. */
-  #followTime(): void {
+  /** The time may have gone back (CLOCK2): then the next beat was scheduled too far ahead. */
+  followTime(): void {
     const now = this.#engine.time.now();
-    if (now >= this.#beatAt) return;
-    this.#beatAt = now;
+    const { everyMs } = this.#isBusy ? BUSY : IDLE;
+    if (this.#isClosed || this.dueAt <= now + everyMs) return;
+    this.#beatAt = Math.min(now, this.#beatAt);
     this.#next();
   }
 

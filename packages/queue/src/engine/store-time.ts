@@ -13,13 +13,16 @@ import type { Clock } from "slotkeeper";
 export class StoreTime implements Clock {
   readonly #clock: Clock;
   readonly #isShared: boolean;
+  readonly #onSet: () => void;
   #offsetMs = 0;
   #isKnown = false;
   #last = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock, isShared: boolean) {
+  /** `onSet`: the time was set, and may have gone back (CLOCK2). */
+  constructor(clock: Clock, isShared: boolean, onSet: () => void) {
     this.#clock = clock;
     this.#isShared = isShared;
+    this.#onSet = onSet;
   }
 
   /** How far the store's clock is ahead of this instance's. */
@@ -44,13 +47,15 @@ export class StoreTime implements Clock {
   learn(storeNow: number, isRefused = false): void {
     if (!this.#isShared) return;
     const offsetMs = storeNow - this.#clock.now();
-    if (!this.#isKnown || isRefused) {
+    const isSet = !this.#isKnown || isRefused;
+    this.#isKnown = true;
+    if (isSet) {
       this.#offsetMs = offsetMs;
       this.#last = storeNow;
+      this.#onSet();
     } else if (offsetMs > this.#offsetMs) this.#offsetMs = offsetMs;
     // The fastest answer is the most exact. Slower ones only correct for drift.
     else this.#offsetMs += DRIFT_SHARE * (offsetMs - this.#offsetMs);
-    this.#isKnown = true;
   }
 }
 

@@ -18,6 +18,17 @@ export interface Succession {
   readonly ended: number;
 }
 
+/** Times are sums of fractions. */
+const ROUNDING_MS = 1;
+
+/**
+ * How much too early a grant may seem: an instance knows the store's time from its answers, so it is behind by the time
+ * that an answer takes, and a slot may end at such a time.
+ */
+export function clockErrorMs({ facts }: History, host: string): number {
+  return ROUNDING_MS + (facts.of(host).transitMs ?? 0);
+}
+
 /**
  * The grants among these slots that needed the end of others. Fences give the order of the grants. At the grant of a slot
  * fewer than `most` of the earlier ones were held. None of those had ended by its lease, so the others had been given back.

@@ -31,6 +31,10 @@ export class Invariants {
   readonly #conservation: WorkConservation;
   readonly #fences = new Map<string, number>();
   readonly #ownerOf = new Map<string, string>();
+  /** The tokens that each commit granted, from the first commit on, without the lost ones. */
+  readonly #grantedBy: (readonly string[])[] = [];
+  /** Tokens that a lost commit granted. */
+  readonly #lost = new Set<string>();
   readonly #slotOf = new Map<string, string>();
   readonly #delivered = new Set<string>();
   /** When the slots of clients ended in the store, by token. */
@@ -64,8 +68,9 @@ export class Invariants {
       // The mark of a session whose instance died is deleted when the session joins again.
       if (kind === "session" && !changes.puts.some((record) => nameOf(record) === key)) this.#fleet.forgotten(key, now);
     }
-    const granted = changes.puts.filter((record) => record.kind === "lease");
-    for (const { key, session, fence } of granted.sort((a, b) => a.fence - b.fence)) {
+    const leases = changes.puts.filter((record) => record.kind === "lease");
+    this.#grantedBy.push(leases.flatMap(({ key }) => (this.#ownerOf.has(key) ? [] : [key])));
+    for (const { key, session, fence } of leases.sort((a, b) => a.fence - b.fence)) {
       const owner = this.#ownerOf.get(key);
       if (owner !== undefined && owner !== session) this.#fault("V2", `${key} granted to ${owner} and ${session}`);
       if (owner !== undefined) continue;
@@ -76,24 +81,25 @@ export class Invariants {
     for (const text of this.uses.committed(commit, isDelivered)) this.#fault("V10", text);
   }
 
-  onGrantAnswered({ session: { id, arrivedAt, deadlineAt }, slotToken }: GrantedAnswer, askedAt: number): void {
+  onGrantAnswered({ session: { id, host, arrivedAt, deadlineAt }, slotToken }: GrantedAnswer, askedAt: number): void {
     const session = `${id} of ${arrivedAt}`;
     const before = this.#slotOf.get(session) ?? slotToken;
-    this.#slotOf.set(session, slotToken);
+    // An instance may answer with the slot of a lost commit before it knows of the loss.
+    if (!this.#lost.has(slotToken)) this.#slotOf.set(session, slotToken);
     this.#delivered.add(slotToken);
     this.#world.history.note(`${id} gets ${slotToken}`);
     if (before !== slotToken) this.#fault("V2", `${id} got ${before} and ${slotToken}`);
     const endedAt = this.#endedAt.get(slotToken) ?? Number.POSITIVE_INFINITY;
-    if (endedAt < askedAt && this.#world.storeClock.now() < deadlineAt)
-      this.#fault("V9", `${id} got ${slotToken} after its end`);
+    if (endedAt < askedAt && this.#timeOf(host) < deadlineAt) this.#fault("V9", `${id} got ${slotToken} after its end`);
   }
 
-  /** Grants of the lost commits do not count. */
-  onFailover(): void {
-    this.#slotOf.clear();
+  /** The grants and the ends of the last `lost` commits do not count. */
+  onFailover(lost: number): void {
+    for (const token of this.#grantedBy.splice(this.#grantedBy.length - lost).flat()) this.#lost.add(token);
+    for (const [session, token] of this.#slotOf) if (this.#lost.has(token)) this.#slotOf.delete(session);
     this.#endedAt.clear();
     this.#fleet.failedOver();
-    this.uses.failedOver();
+    this.uses.failedOver(this.#world.store.images());
   }
 
   onSpin(instance: string): void {
@@ -135,8 +141,8 @@ export class Invariants {
 
   #checkLimits(kept: KeptHost): void {
     const { maxSlotPerHost = 0, maxSlotPerIp = 0, maxWaitersPerHost = 0 } = this.#world.plan.config;
-    const now = Math.max(this.#world.storeClock.now(), kept.head.now);
     const { host } = kept;
+    const now = this.#timeOf(host);
     const leases = of(kept, "lease").filter(({ endsAt }) => endsAt > now);
     const held = [...leases, ...of(kept, "offer").filter(({ lapsesAt }) => lapsesAt > now)];
     if (held.length > maxSlotPerHost) this.#fault("V1", `${held.length} slots of ${maxSlotPerHost} taken at ${host}`);
@@ -152,6 +158,12 @@ export class Invariants {
     }
     for (const text of this.uses.kept(kept, now)) this.#fault("V10", text);
     this.#checkHands(host, maxSlotPerHost);
+  }
+
+  /** The time of a host stands still while the store's clock, set back, has not caught up. */
+  #timeOf(host: string): number {
+    const kept = this.#world.store.images().find((image) => image.host === host);
+    return Math.max(this.#world.storeClock.now(), kept?.head.now ?? Number.NEGATIVE_INFINITY);
   }
 
   /** A store whose clock jumps takes slots back earlier than their holders expect. Fences protect against that. */

@@ -90,8 +90,9 @@ export class SimClient {
   /** An answer of an instance is checked even if it does not arrive. */
   #poll(session: SessionClaims): Promise<PollAnswer | undefined> {
     const { clock, invariants } = this.#world;
+    // The network may deliver the poll twice. The second one may wait for what the store answers to the first.
+    const askedAt = clock.now();
     return this.#call("acquire", { queryToken: tokenOf(session) }, async (queue, signal) => {
-      const askedAt = clock.now();
       const answer = await queue.poll(session, { signal });
       if (answer.result === "granted") invariants.onGrantAnswered(answer, askedAt);
       return answer;

@@ -64,10 +64,14 @@ export class UseRules {
     if (probes > (halfOpenProbes ?? 1)) yield `${probes} probes at ${kept.host}`;
   }
 
-  /** A failover loses commits. */
-  failedOver(): void {
+  /** A failover loses commits: the leases and cooldowns are those that the store has now. */
+  failedOver(images: readonly KeptHost[]): void {
     this.#leases.clear();
     this.#coolUntil.clear();
+    for (const kept of images) {
+      for (const lease of of(kept, "lease")) this.#leases.set(lease.key, lease);
+      for (const { key, until } of of(kept, "cooldown")) this.#coolUntil.set(`${kept.host} ${key}`, until);
+    }
   }
 
   *#granted({ session, grantedAt }: LeaseRecord, { breaker }: KeptHost["head"]): Iterable<string> {

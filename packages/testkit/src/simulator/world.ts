@@ -13,6 +13,7 @@ import { SimInstance } from "./sim-instance.ts";
 import { SkewedClock } from "./skewed-clock.ts";
 import { drained, VirtualClock } from "./virtual-clock.ts";
 import { planWorld, type WorldPlan } from "./world-plan.ts";
+import { WrongClocks } from "./wrong-clocks.ts";
 
 /** A bug that is added on purpose, to show that the simulator finds it. */
 export interface Plant {
@@ -111,7 +112,13 @@ export class World {
       void new SimClient(this, this.random.pick(hosts), this.random.pick(buckets)).live();
     }
     this.#planFaults();
-    const check = () => this.invariants.check();
+    const clocks = new WrongClocks(this, (since) => {
+      this.#recordFault("instance-clock", this.clock.now() - since, "the clock of an instance is wrong", since);
+    });
+    const check = () => {
+      this.invariants.check();
+      clocks.check();
+    };
     await this.clock.run(durationMs, check);
     this.#heal();
     await this.clock.run(AFTERMATH_MS, check);
@@ -121,6 +128,7 @@ export class World {
     await this.store.cleanup({ idleMs: LEFT_OVER_MS });
     await drained();
     this.invariants.checkEnd();
+    clocks.close();
     this.recorder.close();
   }
 
@@ -132,9 +140,8 @@ export class World {
     if (store === "rough") this.#recordFault("delay", durationMs, "the store fails and stalls");
   }
 
-  /** A fault for the independent checker, until `ms` from now. After it, a part may need some time to recover. */
-  #recordFault(fault: FaultKind, ms: number, note: string): void {
-    const from = this.clock.now();
+  /** A fault for the independent checker, of `ms`. After it, a part may need some time to recover. */
+  #recordFault(fault: FaultKind, ms: number, note: string, from = this.clock.now()): void {
     this.recorder.note({ kind: "fault", fault, from, until: from + ms, note });
     this.recorder.note({ kind: "fault", fault: "delay", from, until: from + ms + RECOVERY_MS, note });
   }
@@ -154,8 +161,6 @@ export class World {
       onSpin: () => this.invariants.onSpin(name),
       onEvent: (event) => this.invariants.onEvent(event, name),
     });
-    if (this.plan.skewMs > 0)
-      this.#recordFault("instance-clock", this.#noticedMs, "an instance starts with a wrong clock");
     if (this.isClosing) instance.store.isHealed = true;
     this.instances.push(instance);
   }
@@ -212,7 +217,6 @@ export class World {
     this.clock.setTimer(() => {
       this.history.note(`${name} goes on`);
       gate.resume();
-      if (this.plan.instanceJumps > 0) this.#recordFault("instance-clock", this.#noticedMs, "a clock may have jumped");
     }, pauseMs);
     this.#recordFault("delay", pauseMs, "an instance is paused");
   }
@@ -220,7 +224,7 @@ export class World {
   #failOver(): void {
     const lost = this.store.failOver(this.random.int(0, 12));
     this.history.note(`the store fails over and loses ${lost} commits`);
-    this.invariants.onFailover();
+    this.invariants.onFailover(lost);
     this.store.isDown = true;
     const backInMs = this.random.int(1_100, 3_000);
     this.disturbedAt = this.failedOverAt = this.clock.now() + backInMs;
@@ -233,11 +237,8 @@ export class World {
   #jump(clock: SkewedClock, ms: number): void {
     this.history.note(`the clock of ${clock === this.storeClock ? "the store" : "an instance"} steps by ${ms} ms`);
     clock.jump(ms);
-    this.#recordFault(
-      clock === this.storeClock ? "store-clock" : "instance-clock",
-      Math.abs(ms) + this.#noticedMs,
-      "a clock jumps",
-    );
+    if (clock === this.storeClock)
+      this.#recordFault("store-clock", Math.abs(ms) + this.#noticedMs, "the clock of the store jumps");
     this.disturbedAt = this.clock.now();
   }
 

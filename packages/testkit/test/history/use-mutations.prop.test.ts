@@ -5,6 +5,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 const COOL_MS = 1_000;
+const TRANSIT_MS = 5;
 const HOLD_MS = 400;
 const OPEN_MS = 2_000;
 
@@ -69,7 +70,15 @@ function goodHistory(seed: number): Good {
   const breaker = { openSeconds: OPEN_MS / 1000, consecutiveErrors: 2, minSamples: 0, fastMinSamples: 0 };
   const limits = { maxSlotPerHost: 1, maxSlotPerIp: 1, maxWaitersPerHost: 0, maxWaitMs: 600_000 };
   const fairQueue = { ...limits, ipCooldownSeconds: COOL_MS / 1000, minSlotHoldMs: HOLD_MS, breaker };
-  const facts = { kind: "facts", at: 0, fairQueue, instances: 1, isFresh: true, transitMs: 5, promptMs: 1e6 } as const;
+  const facts = {
+    kind: "facts",
+    at: 0,
+    fairQueue,
+    instances: 1,
+    isFresh: true,
+    transitMs: TRANSIT_MS,
+    promptMs: 1e6,
+  } as const;
   return { facts, turns, throttled, probe };
 }
 
@@ -100,7 +109,7 @@ const MUTATIONS: Record<string, { readonly rule: RuleName; readonly mutate: Muta
     rule: "HIST10",
     mutate: (good, index, random) => {
       const before = good.turns[index - 1] as Turn;
-      const at = before.release.sentAt + random.int(1, COOL_MS - 5);
+      const at = before.release.sentAt + random.int(1, COOL_MS - 2 * TRANSIT_MS);
       return replacing(good, index, arriving(good.turns[index] as Turn, at));
     },
   },
@@ -112,7 +121,10 @@ const MUTATIONS: Record<string, { readonly rule: RuleName; readonly mutate: Muta
       const until = grantedAt + random.int(1, HOLD_MS / 2);
       const ask = { ...before.release.ask, hitUpstreamAtMs: grantedAt, now: until };
       const short = { ...before, release: { ...before.release, sentAt: until, answeredAt: until + 1, ask } };
-      const early = arriving(good.turns[index] as Turn, random.int(until + 5, grantedAt + HOLD_MS - 5));
+      const early = arriving(
+        good.turns[index] as Turn,
+        random.int(until + TRANSIT_MS, grantedAt + HOLD_MS - 2 * TRANSIT_MS),
+      );
       return without(replacing(replacing(good, index - 1, short), index, early), "ipCooldownSeconds");
     },
   },

@@ -12,10 +12,7 @@
 import { groupBy } from "../group-by.ts";
 import type { History } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
-import { type Succession, successions } from "../succession.ts";
-
-/** Times are sums of fractions. */
-const ROUNDING_MS = 1;
+import { clockErrorMs, type Succession, successions } from "../succession.ts";
 
 export const cooldowns: Rule = {
   name: "HIST10",
@@ -46,7 +43,7 @@ function judgeGrant(history: History, host: string, { slot, givenBack, ended }: 
   found.judged++;
   const coolMs = 1000 * (history.facts.of(host).least("ipCooldownSeconds", last.sentAt, slot.arrivedAt) ?? 0);
   const sinceMs = slot.arrivedAt - last.sentAt;
-  if (sinceMs >= coolMs - ROUNDING_MS) return;
+  if (sinceMs >= coolMs - clockErrorMs(history, host)) return;
   const name = JSON.stringify(slot.session.bucket);
   const detail = `bucket ${name} gets a slot ${Math.round(sinceMs)} ms after it gave one back, its cooldown is ${coolMs} ms`;
   found.add(host, slot.arrivedAt, detail, [last.slot.grants[0], last.slot.releases[0], slot.grants[0]]);

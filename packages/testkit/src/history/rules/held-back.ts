@@ -12,10 +12,7 @@
  */
 import { type History, leaseMsOf } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
-import { type GivenBack, type Succession, successions } from "../succession.ts";
-
-/** Times are sums of fractions. */
-const ROUNDING_MS = 1;
+import { clockErrorMs, type GivenBack, type Succession, successions } from "../succession.ts";
 
 export const heldBack: Rule = {
   name: "HIST11",
@@ -43,7 +40,7 @@ function judgeGrant(history: History, host: string, succession: Succession, foun
   found.judged++;
   const latest = from + leaseMsOf(history, host, slot.arrivedAt);
   const earlyMs = Math.min(soonest(history, host, succession, from), latest) - slot.arrivedAt;
-  if (earlyMs <= ROUNDING_MS) return;
+  if (earlyMs <= clockErrorMs(history, host)) return;
   const detail = `a slot is granted ${Math.round(earlyMs)} ms before ${ended} of the slots that were given back can be free`;
   found.add(host, slot.arrivedAt, detail, [...givenBack.map((one) => one.slot.grants[0]), slot.grants[0]]);
 }

@@ -8,12 +8,13 @@
  *
  * Not promised: which of `deadline` and `idle` is the reason, because the service forgets it when the end is kept in the
  * store. In a fleet, the time without a call counts from the first call, if that one did not wait and the next one went
- * to another instance at once: the first instance may commit the arrival later, and then has the session. That a session which waits is ever answered (HIST6 says when), nor that the breaker opens at the right
+ * to another instance at once: the first instance may commit the arrival later, and then has the session. Nor does a poll
+ * count there that is `pending` before its window ends: another instance has the session. That a session which waits is ever answered (HIST6 says when), nor that the breaker opens at the right
  * number of failures. After lost commits or a jump of the store's clock sessions that had begun are not judged; nor are early ends
  * after a jump of an instance's clock.
  * Cost: O(n).
  */
-import { type Call, isAnswered } from "../call.ts";
+import { type Call, isAnswered, isPending } from "../call.ts";
 import { certainEnd, type History, type Session } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
 
@@ -67,7 +68,9 @@ function timeoutFault(history: History, session: Session, call: Call, index: num
     const waited = at - askedAt;
     const maxWaitMs = calls[0]?.maxWaitMs ?? facts.least("maxWaitMs", askedAt, at) ?? 0;
     const idleMs = (facts.least("sessionIdleSeconds", askedAt, at) ?? 0) * 1000;
-    const isEarly = waited + transitMs < maxWaitMs && longestSilence(history, session, index) + transitMs < idleMs;
+    // The service counts the silence from before its answer arrived until the next call has arrived.
+    const silence = longestSilence(history, session, index) + 2 * transitMs;
+    const isEarly = waited + transitMs < maxWaitMs && silence < idleMs;
     if (!isEarly || history.faults.hasClockJump(askedAt, at)) return undefined;
     return `a session times out after ${Math.round(waited)} of ${maxWaitMs} ms, and its client was not idle`;
   }
@@ -85,14 +88,20 @@ function timeoutFault(history: History, session: Session, call: Call, index: num
 function longestSilence({ faults, facts }: History, { host, askedAt, calls }: Session, index: number): number {
   const isFleet = facts.of(host).instances !== 1;
   const lateUntil = isFleet ? (calls.find(isAnswered)?.answeredAt ?? askedAt) + LATE_ARRIVAL_MS : askedAt;
+  const windowMs = facts.of(host).least("pollWindowMs", askedAt, calls[index]?.answeredAt ?? askedAt) ?? 0;
   let [silence, last] = [0, askedAt];
   for (const [position, call] of calls.slice(0, index + 1).entries()) {
     // During a fault the instance may not have received the call, or not reached the store.
     const isLate = position > 0 && call.sentAt < lateUntil;
     const isReached = isAnswered(call) && call.blockedBy !== "store" && !faults.isDelayed(last, call.answeredAt);
-    const isSeen = isReached && !isLate;
+    const isSeen = isReached && !isLate && !(isFleet && isSentOn(call, windowMs));
     silence = Math.max(silence, (isSeen ? call.sentAt : Math.min(call.answeredAt, call.gaveUpAt)) - last);
     if (isSeen) last = Math.max(last, call.answeredAt);
   }
   return silence;
+}
+
+/** In a fleet, an instance with an old copy of a session that another one has answers `pending` before the window ends. */
+function isSentOn(call: Call, windowMs: number): boolean {
+  return call.token !== undefined && isPending(call) && call.answeredAt - call.sentAt < windowMs;
 }
