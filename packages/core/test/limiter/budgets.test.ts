@@ -25,6 +25,25 @@ describe("a budget", () => {
     expect(world().grants).toEqual(["0 0", "1 900", "2 900", "3 1000", "4 1900", "5 1900", "6 2000"]);
   });
 
+  test("with strict, each of many charges leaves the window at its own time", async () => {
+    const limiter = world().limiter({ budgets: { requests: { limit: 1_000, perMs: 100, strict: true } } });
+    for (let i = 0; i < 400; i++) {
+      (await limiter.acquire()).release();
+      expect(limiter.stats().budgets.requests?.available).toBe(1_000 - Math.min(i + 1, 100));
+      world().clock.advance(1);
+    }
+  });
+
+  test("with strict, fractions that have left the window leave no rounding error", async () => {
+    const limiter = world().limiter({ budgets: { money: { limit: 1, perMs: 100, strict: true, default: 0.1 } } });
+    for (let i = 0; i < 10; i++) {
+      (await limiter.acquire()).release();
+      world().clock.advance(1);
+    }
+    world().clock.advance(100);
+    expect(limiter.stats().budgets.money?.available).toBe(1);
+  });
+
   test("fractions of units and of milliseconds add up", async () => {
     const limiter = world().limiter({ budgets: { money: { limit: 0.7, perMs: 7, burst: 0.1 } } });
     for (let i = 0; i < 100; i++) world().pass(limiter, `${i}`, { cost: { money: 0.1 } });
@@ -102,6 +121,48 @@ describe("settling", () => {
     world().clock.advance(1_000);
     late.settle({ tokens: 0 });
     expect([limiter.stats().budgets.tokens?.available, late.release()]).toEqual([10, true]);
+  });
+
+  test("of a strict budget changes no other entry", async () => {
+    const limiter = world().limiter({ budgets: { tokens: { limit: 10, perMs: 1_000, strict: true } } });
+    const old = await limiter.acquire({ cost: { tokens: 2 } });
+    world().clock.advance(600);
+    const next = await limiter.acquire({ cost: { tokens: 3 } });
+    next.settle({ tokens: 1 });
+    expect(limiter.stats().budgets.tokens?.available).toBe(7);
+    world().clock.advance(400);
+    old.settle({ tokens: 0 });
+    expect([limiter.stats().budgets.tokens?.available, old.release(), next.release()]).toEqual([9, true, true]);
+  });
+
+  test("counts for the share of the key: more at the time of the settlement, less at the time of the charge", async () => {
+    const limiter = world().limiter({ slots: 1, perKey: tokens(100) });
+    const charge = async (key: string, cost: number) => limiter.acquire({ key, cost: { tokens: cost } });
+    (await charge("b", 30)).release();
+    const raised = await charge("a", 0);
+    world().clock.advance(1_000);
+    raised.settle({ tokens: 20 });
+    // 20 now weigh more than 30 a window ago.
+    world().pass(limiter, "a", { key: "a", cost: { tokens: 0 } });
+    world().pass(limiter, "b", { key: "b", cost: { tokens: 0 } });
+    raised.release();
+    expect(await world().granted()).toBe("b a");
+  });
+
+  test("below the estimate takes the share back at the weight of the charge", async () => {
+    const limiter = world().limiter({ slots: 2, perKey: tokens(100) });
+    const charge = async (key: string, cost: number) => limiter.acquire({ key, cost: { tokens: cost } });
+    const lowered = await charge("a", 30);
+    world().clock.advance(1_000);
+    (await charge("a", 10)).release();
+    const held = await charge("b", 15);
+    lowered.settle({ tokens: 20 });
+    // By weight: a has 20 + 10 e, b has 15 e, which is less.
+    world().pass(limiter, "a", { key: "a", cost: { tokens: 0 } });
+    world().pass(limiter, "b", { key: "b", cost: { tokens: 0 } });
+    held.release();
+    expect(await world().granted()).toBe("b a");
+    lowered.release();
   });
 
   test("gives back what the bucket still misses, not what has flowed in since", async () => {

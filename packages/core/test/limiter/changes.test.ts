@@ -174,3 +174,36 @@ describe("updating", () => {
     expect([limiter.capacity, limiter.stats().budgets.tokens?.limit]).toEqual([2, 10]);
   });
 });
+
+describe("invalid costs and options", () => {
+  test("one default above its burst is enough to require a cost", async () => {
+    const limiter = world().limiter({
+      budgets: { requests: { limit: 5, perMs: 1_000 }, money: { limit: 0.5, perMs: 1_000 } },
+    });
+    await expect(limiter.acquire()).rejects.toThrow("`cost.money`");
+    (await limiter.acquire({ cost: { money: 0.5 } })).release();
+  });
+
+  test("a default above the burst of a key requires a cost with a key, and none without", async () => {
+    const limiter = world().limiter({ slots: 1, perKey: { budgets: { money: { limit: 0.5, perMs: 1_000 } } } });
+    await expect(limiter.acquire({ key: "a" })).rejects.toThrow("`cost.money`");
+    (await limiter.acquire()).release();
+  });
+
+  test("an unknown budget is refused with the names of those that exist", () => {
+    const limiter = world().limiter<string>({
+      budgets: { requests: { limit: 5, perMs: 1_000 }, money: { limit: 5, perMs: 1_000 } },
+    });
+    expect(() => limiter.learn("token", { remaining: 1 })).toThrow("`budget` to be one of requests, money, got");
+    const bare = world().limiter<string>({ slots: 1 });
+    expect(() => bare.learn("token", { remaining: 1 })).toThrow("`budget` to be one of no budgets, got");
+  });
+
+  test.each([
+    [{ budgets: 5 }, "`budgets`"],
+    [{ budgets: { tokens: 5 } }, "`budgets.tokens`"],
+    [{ perKey: { budgets: 5 } }, "`perKey.budgets`"],
+  ])("%o is refused with the name of the field", (options, field) => {
+    expect(() => world().limiter(options as never)).toThrow(field);
+  });
+});

@@ -173,8 +173,24 @@ describe("keys (LINE2, LINE3)", () => {
     expect([limiter.sweep() > 0, limiter.size, limiter.stats().keys]).toEqual([true, 0, 0]);
   });
 
+  test.each([
+    ["a thousand windows after the start", 1_000_000, 0],
+    ["when the weights are scaled down in between", 49_900, 200],
+  ])("shares decide %s", async (_, beforeMs, betweenMs) => {
+    const limiter = world().limiter({ slots: 1, perKey: tokens(100) });
+    world().clock.advance(beforeMs);
+    (await limiter.acquire({ key: "b", cost: { tokens: 50 } })).release();
+    world().clock.advance(betweenMs);
+    (await limiter.acquire({ key: "a", cost: { tokens: 10 } })).release();
+    const held = await limiter.acquire({ key: "c", cost: { tokens: 0 } });
+    world().pass(limiter, "b", { key: "b" });
+    world().pass(limiter, "a", { key: "a" });
+    held.release();
+    expect(await world().granted()).toBe("a b");
+  });
+
   test("a key in debt is kept until the debt is paid back (KEYS1)", async () => {
-    const limiter = world().limiter({ slots: 1, perKey: { budgets: { tokens: { limit: 10, perMs: 1_000 } } } });
+    const limiter = world().limiter({ slots: 1, perKey: tokens(10) });
     const slot = await limiter.acquire({ key: "a", cost: { tokens: 10 } });
     slot.settle({ tokens: 30 });
     slot.release();
