@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { configDocument } from "@slotkeeper/protocol/schemas";
 import { loadConfig } from "@slotkeeper/server";
+import { buildCommand } from "@slotkeeper/testkit/fleet";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { build } from "../../../packages/cli/test/command.ts";
 import { startService } from "../../../packages/client/test/fixture.ts";
 import { allPages, type CodeBlock } from "./pages.ts";
 import { type Addresses, compileAll, isProgram, nameOf, run, runPython } from "./programs.ts";
@@ -34,7 +34,7 @@ describe("programs", () => {
   const stops: (() => unknown)[] = [];
 
   beforeAll(async () => {
-    build();
+    buildCommand("packages/client/src/middleware");
     const service = await startService({});
     const upstream = createServer((_request, response) => response.end("{}"));
     await new Promise<void>((listening) => upstream.listen(0, "127.0.0.1", listening));

@@ -11,7 +11,7 @@ const scripts = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as
   .scripts;
 
 /** Other programs that the pages may use. */
-const FOREIGN = "cat cd docker export git gh kill kubectl mkdir openssl psql sh ssh sleep systemctl createdb".split(
+const FOREIGN = "cat cd docker export git gh kill kubectl mkdir openssl pip psql sh ssh sleep systemctl createdb".split(
   " ",
 );
 
