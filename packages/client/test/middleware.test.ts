@@ -55,7 +55,7 @@ describe.each(cases)("$framework with slots of the $kind", ({ start, gate }) => 
     const { options, left } = await gate();
     const work = new Work();
     const app = await start({ ...options, ...more }, work.start);
-    const until = async (expected: Left) => void (await expect.poll(left, { timeout: 20_000 }).toEqual(expected));
+    const until = (expected: Left) => expect.poll(left, { timeout: 20_000 }).toEqual(expected);
     try {
       await test(app, work, until);
       work.endAll();

@@ -18,10 +18,14 @@ export type { KeyedGate, PerTenantOptions, SemaphoreGate } from "./tenant-slots.
  */
 export function perTenant(options: PerTenantOptions<Request>): RequestHandler {
   const take = tenantSlots(options);
-  return (request, response, next) => {
-    takeUntilClosed(take, request, response).then((outcome) => {
+  return async (request, response, next) => {
+    try {
+      const outcome = await takeUntilClosed(take, request, response);
       if (outcome instanceof Refusal) response.status(outcome.status).set(outcome.headers).json(outcome.body);
       else if (outcome !== "gone") next();
-    }, next);
+    } catch (error) {
+      // Express 4 does not catch the rejection of a handler.
+      next(error);
+    }
   };
 }

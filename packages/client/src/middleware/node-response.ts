@@ -1,6 +1,5 @@
 /** The end of a response of `node:http`, by its shape: this package imports no `node:` module. */
-import type { Outcome, TakeSlot } from "./tenant-slots.ts";
-import { Refusal } from "./tenant-slots.ts";
+import { type Outcome, Refusal, type TakeSlot } from "./tenant-slots.ts";
 
 interface NodeResponse {
   readonly closed: boolean;
@@ -14,14 +13,12 @@ export async function takeUntilClosed<Request>(
   response: NodeResponse,
 ): Promise<Outcome> {
   const gone = new AbortController();
-  let release = () => {};
-  response.once("close", () => {
-    gone.abort();
-    release();
-  });
+  response.once("close", () => gone.abort());
   if (response.closed) gone.abort();
   const outcome = await take(request, gone.signal);
   if (typeof outcome !== "object" || outcome instanceof Refusal) return outcome;
-  release = () => void outcome.release();
+  const release = () => void outcome.release();
+  if (gone.signal.aborted) release();
+  else gone.signal.addEventListener("abort", release);
   return outcome;
 }
