@@ -1,119 +1,14 @@
-// The examples of the client, run: middleware for three frameworks, three processes, and spans.
+// The examples of the client, run: three processes, and spans.
 import { spawn } from "node:child_process";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { context, trace } from "@opentelemetry/api";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
-import type { SlotClient } from "@slotkeeper/client";
 import { withProgram } from "@slotkeeper/testkit/bundle";
 import { buildCommand } from "@slotkeeper/testkit/fleet";
 import { Machine } from "@slotkeeper/testkit/one-machine";
-import express from "express";
-import fastify from "fastify";
-import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { startWorld } from "../../packages/client/test/fixture.ts";
-import { perTenant as expressPerTenant } from "../src/express.ts";
-import { perTenant as fastifyPerTenant } from "../src/fastify.ts";
-import { perTenant as honoPerTenant } from "../src/hono.ts";
 import { openTelemetry } from "../src/opentelemetry.ts";
-
-type Fetch = (tenant: string, signal?: AbortSignal) => Promise<number>;
-type Work = () => Promise<void>;
-
-/** An app that does the work for each request, two per tenant at a time. */
-type App = (keeper: SlotClient, work: Work) => Promise<{ ask: Fetch; close: () => Promise<unknown> }>;
-
-async function listening(listener: RequestListener) {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const ask: Fetch = async (tenant, signal) => {
-    const response = await fetch(url, { headers: { "x-tenant": tenant }, ...(signal && { signal }) });
-    await response.text();
-    return response.status;
-  };
-  return { ask, close: async () => server.closeAllConnections() };
-}
-
-const apps: Record<string, App> = {
-  Express: async (keeper, work) => {
-    const app = express();
-    app.use(expressPerTenant(keeper, 2));
-    app.get("/", async (_, response) => {
-      await work();
-      response.send("done");
-    });
-    return listening(app);
-  },
-  Fastify: async (keeper, work) => {
-    const app = fastify();
-    app.addHook("onRequest", fastifyPerTenant(keeper, 2));
-    app.get("/", async () => {
-      await work();
-      return "done";
-    });
-    await app.ready();
-    return listening((request, response) => app.routing(request, response));
-  },
-  Hono: async (keeper, work) => {
-    const app = new Hono();
-    app.use(honoPerTenant(keeper, 2));
-    app.get("/", async (context) => {
-      await work();
-      return context.text("done");
-    });
-    const ask: Fetch = async (tenant, signal) => {
-      const request = new Request("http://app/", { headers: { "x-tenant": tenant }, ...(signal && { signal }) });
-      return (await app.fetch(request)).status;
-    };
-    return { ask, close: async () => {} };
-  },
-};
-
-describe.each(Object.entries(apps))("the middleware for %s", (_, start) => {
-  test("lets two requests of a tenant run at a time, and keeps tenants apart", async () => {
-    const world = await startWorld();
-    let running = 0;
-    let most = 0;
-    const { ask, close } = await start(world.client(), async () => {
-      most = Math.max(most, ++running);
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      running--;
-    });
-    expect(await Promise.all(Array.from({ length: 8 }, () => ask("ann")))).toEqual(
-      Array.from({ length: 8 }, () => 200),
-    );
-    expect(most).toBe(2);
-    most = 0;
-    await Promise.all(["ann", "ann", "ann", "bob", "bob", "bob"].map((tenant) => ask(tenant)));
-    expect(most).toBe(4);
-    await world.until({ slots: 0, sessions: 0 });
-    await close();
-  });
-
-  test("a request that is given up gives its place back, and a service that is away is a 503", async () => {
-    const world = await startWorld();
-    let finish = () => {};
-    const work = () => new Promise<void>((resolve) => (finish = resolve));
-    const { ask, close } = await start(world.client({ maxAttempts: 2 }), work);
-    const first = [ask("ann"), ask("ann")];
-    await world.until({ slots: 2, sessions: 0 });
-    const controller = new AbortController();
-    const waiting = ask("ann", controller.signal).catch(() => "gone");
-    await world.until({ slots: 2, sessions: 1 });
-    controller.abort();
-    await waiting;
-    await world.until({ slots: 2, sessions: 0 });
-    await world.proxy.refuse();
-    expect(await ask("bob")).toBe(503);
-    await world.proxy.accept();
-    finish();
-    await Promise.race(first);
-    await close();
-  });
-});
 
 test("one line moves a program from one process to three, and two jobs at a time stay two", async () => {
   const world = await startWorld();

@@ -64,6 +64,9 @@ const GUIDES = {
   "slotkeeper/threads": "[Worker threads](../guides/threads.md)",
   "slotkeeper/transfers": "[Transfers](../guides/transfers.md)",
   "@slotkeeper/client": "[The client](../guides/client.md)",
+  "@slotkeeper/client/express": "[Middleware](../guides/client.md#middleware)",
+  "@slotkeeper/client/fastify": "[Middleware](../guides/client.md#middleware)",
+  "@slotkeeper/client/hono": "[Middleware](../guides/client.md#middleware)",
 };
 
 function introduction(name) {

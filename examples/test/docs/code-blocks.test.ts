@@ -1,5 +1,6 @@
 /** Every code block of every page is compiled, run, validated or checked: what a reader pastes works. */
 
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,21 +8,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { configDocument } from "@slotkeeper/protocol/schemas";
 import { loadConfig } from "@slotkeeper/server";
+import { buildCommand } from "@slotkeeper/testkit/fleet";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { build } from "../../../packages/cli/test/command.ts";
 import { startService } from "../../../packages/client/test/fixture.ts";
 import { allPages, type CodeBlock } from "./pages.ts";
-import { type Addresses, compileAll, isProgram, nameOf, run } from "./programs.ts";
+import { type Addresses, compileAll, isProgram, nameOf, run, runPython } from "./programs.ts";
 import { shellProblems } from "./shell-commands.ts";
 
 const blocks = allPages().flatMap((page) => page.blocks);
 const programs = blocks.filter(isProgram);
+const HAS_PYTHON = spawnSync("python3", ["--version"]).status === 0;
 
 /** A comment before the block says why it is not run here. `example:` and `file:` blocks are run by tests of their own. */
 const isRun = ({ comment }: CodeBlock): boolean => !/^(?:compiled only: \S|example: |file: )/.test(comment);
 
 test("every code block names its language", () => {
-  const known = new Set(["ts", "js", "json", "sh", "sql", "text", "http", "yaml"]);
+  const known = new Set(["ts", "js", "python", "json", "sh", "sql", "text", "http", "yaml"]);
   expect(
     blocks.filter(({ language }) => !known.has(language)).map((block) => `${nameOf(block)}: ${block.language}`),
   ).toEqual([]);
@@ -32,7 +34,7 @@ describe("programs", () => {
   const stops: (() => unknown)[] = [];
 
   beforeAll(async () => {
-    build();
+    buildCommand("packages/client/src/middleware");
     const service = await startService({});
     const upstream = createServer((_request, response) => response.end("{}"));
     await new Promise<void>((listening) => upstream.listen(0, "127.0.0.1", listening));
@@ -53,6 +55,14 @@ describe("programs", () => {
     "%s runs as pasted",
     async (_name, block) => {
       await expect(run(block, addresses)).resolves.toBeTypeOf("string");
+    },
+  );
+
+  const python = blocks.filter(({ language }) => language === "python");
+  test.skipIf(!HAS_PYTHON).each(python.map((block) => [nameOf(block), block] as const))(
+    "%s runs as pasted",
+    async (_name, block) => {
+      await expect(runPython(block, addresses)).resolves.not.toBe("");
     },
   );
 });

@@ -57,7 +57,7 @@ function anchorsOf(text: string): Set<string> {
 
 /** Every page that people read: the root's, those of `docs`, and each README. */
 export function allPages(): Page[] {
-  const files = ["", "docs", "examples", "packages", "bench", "deploy"].flatMap((folder) =>
+  const files = ["", "docs", "examples", "packages", "python", "bench", "deploy"].flatMap((folder) =>
     markdownIn(join(ROOT, folder), folder === ""),
   );
   return files.sort().map((file) => readPage(relative(ROOT, file)));

@@ -60,10 +60,22 @@ export type Addresses = Readonly<Record<string, string>>;
 
 /** Runs a block on the built packages, as its reader does; resolves with what it prints, rejects if it fails or does not end. */
 export async function run(block: CodeBlock, addresses: Addresses): Promise<string> {
-  let source = block.code;
-  for (const [from, to] of Object.entries(addresses)) source = source.replaceAll(from, to);
-  const { code } = await transform(source, { loader: block.language === "ts" ? "ts" : "js", target: "node20" });
+  const { code } = await transform(withAddresses(block, addresses), {
+    loader: block.language === "ts" ? "ts" : "js",
+    target: "node20",
+  });
   const file = `${fileOf(block)}.run.mjs`;
   writeFileSync(file, code);
   return (await promisify(execFile)(process.execPath, [file], { cwd: FOLDER, timeout: 20_000 })).stdout;
+}
+
+/** Runs a block with the Python client of this checkout. */
+export async function runPython(block: CodeBlock, addresses: Addresses): Promise<string> {
+  const env = { ...process.env, PYTHONPATH: join(ROOT, "python/src"), PYTHONDONTWRITEBYTECODE: "1" };
+  const args = ["-c", withAddresses(block, addresses)];
+  return (await promisify(execFile)("python3", args, { env, timeout: 20_000 })).stdout;
+}
+
+function withAddresses({ code }: CodeBlock, addresses: Addresses): string {
+  return Object.entries(addresses).reduce((source, [from, to]) => source.replaceAll(from, to), code);
 }

@@ -12,7 +12,7 @@ const scripts = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as
 
 /** Other programs that the pages may use. */
 const FOREIGN =
-  "cat cd createdb do docker done echo export for gh git kill kubectl mkdir openssl psql seq sh sleep ssh systemctl until wait xargs".split(
+  "cat cd createdb do docker done echo export for gh git kill kubectl mkdir openssl pip psql seq sh sleep ssh systemctl until wait xargs".split(
     " ",
   );
 

@@ -96,6 +96,9 @@ test.each([
 
 test("the API reference has a page for each entry, and says how many exports it has", () => {
   expect(readdirSync(join(out, "api")).sort()).toEqual([
+    "slotkeeper-client-express.html",
+    "slotkeeper-client-fastify.html",
+    "slotkeeper-client-hono.html",
     "slotkeeper-client-node.html",
     "slotkeeper-client.html",
     "slotkeeper-effects.html",

@@ -3,8 +3,8 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "./pages.ts";
 
-const FOLDERS = ["packages", "bench", "scripts", "examples", "deploy"];
-const BUILT = /^(?:node_modules|dist.*|\.wrangler)$/;
+const FOLDERS = ["packages", "python", "bench", "scripts", "examples", "deploy"];
+const BUILT = /^(?:node_modules|dist.*|\.wrangler|__pycache__)$/;
 
 /** Paths from the root of files whose name matches. */
 export function sourceFiles(name: RegExp): string[] {

@@ -6,7 +6,7 @@ import { AVOIDED, EXCEPTIONS, linesWith } from "./avoided-words.ts";
 import { allPages, ROOT } from "./pages.ts";
 import { sourceFiles } from "./sources.ts";
 
-const SOURCES = /\.(?:tsx?|m?js|sql|css|html|ya?ml|service|conf)$|^Dockerfile/;
+const SOURCES = /\.(?:tsx?|m?js|py|sql|css|html|ya?ml|service|conf)$|^Dockerfile/;
 
 /** Pages without their code, which must not rename what others named; everything else whole. */
 const texts = [
