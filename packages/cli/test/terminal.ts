@@ -25,7 +25,8 @@ export class TerminalSession {
     this.exited = new Promise((resolve) =>
       this.#pty.onExit(({ exitCode }) => {
         this.#isOver = true;
-        resolve(exitCode);
+        // The screen takes what it got in a later turn. After this it shows everything.
+        this.#screen.write("", () => resolve(exitCode));
       }),
     );
     started.add(this);
