@@ -186,7 +186,8 @@ class Window extends Budget {
     if (amount === 0) return;
     const last = this.#times.length - 1;
     this.#sum += amount;
-    if (last >= this.#first && this.#times[last] === now) this.#amounts[last] = (this.#amounts[last] ?? 0) + amount;
+    // An entry of this time has not left the window yet.
+    if (this.#times[last] === now) this.#amounts[last] = (this.#amounts[last] ?? 0) + amount;
     else {
       this.#times.push(now);
       this.#amounts.push(amount);

@@ -35,24 +35,25 @@ const NOTHING = {};
 const LARGEST_EXPONENT = 50;
 
 export class Ledger {
+  // `update`, which the constructor calls, sets the fields that have no value here.
   /** The names of all budgets. The arrays below use the same index. */
   names: readonly string[] = [];
   /** The costs of a request that names none. The array is replaced, never changed: slots keep a reference to it. */
-  defaults: readonly number[] = [];
+  declare defaults: readonly number[];
   /** Whether some default cost can never be paid. Then a request must name its cost. */
-  areDefaultsDear = false;
+  declare areDefaultsDear: boolean;
   readonly common: (Budget | undefined)[] = [];
   readonly keys: Keys;
-  settleRules: CostRules = {};
-  #costRules: CostRules = {};
-  #costRulesOfKeys: CostRules = {};
-  #perKey: (ResolvedBudget | undefined)[] = [];
+  declare settleRules: CostRules;
+  #costRules!: CostRules;
+  #costRulesOfKeys!: CostRules;
+  #perKey!: (ResolvedBudget | undefined)[];
   readonly #commonOptions: Table = {};
   readonly #perKeyOptions: Table = {};
   /** The share that one unit of each budget counts for. */
-  #shareOfUnit: number[] = [];
+  #shareOfUnit!: number[];
   readonly #countsShares: boolean;
-  #weighedSince = 0;
+  #weighedSince: number;
 
   constructor({ budgets, perKey }: LimiterOptions, now: number) {
     this.#countsShares = perKey !== undefined;

@@ -108,6 +108,12 @@ describe("updating", () => {
     expect(limiter.stats().budgets.tokens?.available).toBe(5);
   });
 
+  test("a budget that is given as undefined stays as it is", () => {
+    const limiter = world().limiter(tokens(10));
+    limiter.update({ budgets: { tokens: undefined } });
+    expect(limiter.stats().budgets.tokens?.limit).toBe(10);
+  });
+
   test("a changed limit of a strict budget leaves each charge its time", async () => {
     const limiter = world().limiter({ budgets: { tokens: { limit: 10, perMs: 1_000, strict: true } } });
     (await limiter.acquire({ cost: { tokens: 10 } })).release();
@@ -191,11 +197,13 @@ describe("invalid costs and options", () => {
   });
 
   test("an unknown budget is refused with the names of those that exist", () => {
-    const limiter = world().limiter<string>({
+    const limiter = world().limiter({
       budgets: { requests: { limit: 5, perMs: 1_000 }, money: { limit: 5, perMs: 1_000 } },
     });
-    expect(() => limiter.learn("token", { remaining: 1 })).toThrow("`budget` to be one of requests, money, got");
-    const bare = world().limiter<string>({ slots: 1 });
+    expect(() => limiter.learn("token" as never, { remaining: 1 })).toThrow(
+      "`budget` to be one of requests, money, got",
+    );
+    const bare = world().limiter({ slots: 1 });
     expect(() => bare.learn("token", { remaining: 1 })).toThrow("`budget` to be one of no budgets, got");
   });
 
@@ -203,6 +211,7 @@ describe("invalid costs and options", () => {
     [{ budgets: 5 }, "`budgets`"],
     [{ budgets: { tokens: 5 } }, "`budgets.tokens`"],
     [{ perKey: { budgets: 5 } }, "`perKey.budgets`"],
+    [{ perKey: { budgets: { tokens: 5 } } }, "`perKey.budgets.tokens`"],
   ])("%o is refused with the name of the field", (options, field) => {
     expect(() => world().limiter(options as never)).toThrow(field);
   });
