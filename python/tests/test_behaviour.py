@@ -65,6 +65,7 @@ class Outcomes:
             with self.assertRaises(AcquireTimeoutError) as caught:
                 self.run_in(self.request(max_wait=0.5), lambda slot: None)
             self.until(1, 0)
+            eventually(lambda: self.calls("cancel"), len)
         self.assertGreaterEqual(caught.exception.waited, 0.49)
         self.assertEqual((caught.exception.code, caught.exception.retryable), ("ACQUIRE_TIMEOUT", True))
 

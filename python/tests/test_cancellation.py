@@ -2,13 +2,16 @@
 
 import asyncio
 import os
+import queue
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import unittest
+from concurrent.futures import Future
 
+from slotkeeper import _background
 from world import WORLD, Running, WorldCase, control, eventually
 
 
@@ -28,6 +31,7 @@ class Cancellation(WorldCase):
         with self.request():
             asyncio.run(cancel())
             self.until(1, 0)
+            eventually(lambda: self.calls("cancel"), len)
         self.until(0, 0)
 
     def test_an_interrupted_thread_gives_up_its_place(self):
@@ -42,6 +46,7 @@ class Cancellation(WorldCase):
                     raise AssertionError("no slot is free")
             self.assertIsNone(interrupting.end())
             self.until(1, 0)
+            eventually(lambda: self.calls("cancel"), len)
 
     def test_a_task_cancelled_at_any_moment_keeps_no_slot(self):
         async def hold():
@@ -114,6 +119,41 @@ class Cancellation(WorldCase):
             with self.assertRaisesRegex(RuntimeError, "used once"):
                 with request:
                     pass
+
+
+class Handover(unittest.TestCase):
+    """A slot may be granted in the background at the moment at which its caller gives up."""
+
+    def test_a_result_that_arrives_after_the_caller_has_given_up_is_undone(self):
+        begun, undone = threading.Event(), queue.Queue()
+
+        async def work(is_abandoned):
+            begun.set()
+            while not is_abandoned():
+                try:
+                    await asyncio.sleep(0.01)
+                except asyncio.CancelledError:
+                    pass
+            return "slot"
+
+        future = _background.start(work, undone.put)
+        self.assertTrue(begun.wait(30))
+        self.assertTrue(future.cancel())
+        self.assertEqual(undone.get(timeout=30), "slot")
+
+    def test_a_result_that_arrives_together_with_the_cancellation_is_undone(self):
+        async def cancel():
+            future, undone = Future(), []
+            future.set_running_or_notify_cancel()
+            task = asyncio.create_task(_background.wait_async(future, undone.append))
+            await asyncio.sleep(0)
+            future.set_result("slot")
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            return undone
+
+        self.assertEqual(asyncio.run(cancel()), ["slot"])
 
 
 class Processes(WorldCase):
