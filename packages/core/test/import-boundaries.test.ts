@@ -48,6 +48,13 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
     refused: ["slotkeeper", "@slotkeeper/server", "@slotkeeper/protocol", "undici"].map(value),
     accepted: ["node:http", "node:fs/promises", "../errors.ts", "./holder.ts"].map(value),
   },
+  "client/src/middleware": {
+    refused: [
+      ...["node:fs", "express", "fastify", "hono", "slotkeeper", "@slotkeeper/protocol"].map(value),
+      type("@slotkeeper/server"),
+    ],
+    accepted: [type("express"), type("fastify"), type("hono"), value("../errors.ts")],
+  },
   server: {
     refused: [
       "pg",
