@@ -34,9 +34,12 @@ export class BookIndex {
   #denied: IndexedHeap<"denyIndex", Bucket> | undefined;
   /** Buckets without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
   #idle: IndexedHeap<"idleIndex", Bucket> | undefined;
+  /** Buckets without slots or waiters that have numbers of the weighted scheduler; the one idle for the longest time first. */
+  #resting: IndexedHeap<"restIndex", Bucket> | undefined;
   #turns: IndexedHeap<"turnIndex", Bucket> | undefined;
   #usesTurns = false;
   #policy: HostPolicy | undefined;
+  #goneAt = Number.NEGATIVE_INFINITY;
   #probes = 0;
   #throttledAt: number | undefined;
   #foreignAt: number | undefined;
@@ -101,6 +104,11 @@ export class BookIndex {
   get nextIdle(): Bucket | undefined {
     this.#attachDirty();
     return this.#idle?.peek();
+  }
+
+  get nextResting(): Bucket | undefined {
+    this.#attachDirty();
+    return this.#resting?.peek();
   }
 
   /** For the weighted scheduler: the eligible bucket with the smallest virtual time. */
@@ -198,8 +206,10 @@ export class BookIndex {
     this.#throttledAt = undefined;
   }
 
-  shelve(entry: WaiterEntry): void {
-    this.#waiters?.shelve(entry);
+  /** Clients that have been away since this time or longer are gone: their waiters are not considered for a slot. */
+  useGoneAt(at: number): void {
+    this.#goneAt = at;
+    this.#waiters?.useGoneAt(at);
   }
 
   open(name: string): Bucket {
@@ -222,6 +232,7 @@ export class BookIndex {
     this.#order?.remove(bucket);
     this.#turns?.remove(bucket);
     this.#idle?.remove(bucket);
+    this.#resting?.remove(bucket);
     this.#pool.leave(bucket);
   }
 
@@ -298,7 +309,10 @@ export class BookIndex {
   }
 
   #waitersOf(): WaiterIndex {
-    this.#waiters ??= new WaiterIndex(this);
+    if (this.#waiters === undefined) {
+      this.#waiters = new WaiterIndex(this);
+      this.#waiters.useGoneAt(this.#goneAt);
+    }
     return this.#waiters;
   }
 
@@ -313,6 +327,11 @@ export class BookIndex {
   }
 
   #rests(bucket: Bucket): void {
+    if (bucket.hasTurns) {
+      this.#resting ??= new IndexedHeap("restIndex", isLongerIdle);
+      this.#resting.push(bucket);
+      return;
+    }
     this.#idle ??= new IndexedHeap("idleIndex", isNearer);
     this.#idle.push(bucket);
   }
@@ -324,6 +343,10 @@ function allowedBefore(a: Bucket, b: Bucket): boolean {
 
 function isNearer(a: Bucket, b: Bucket): boolean {
   return a.usedMs / a.weight < b.usedMs / b.weight;
+}
+
+function isLongerIdle(a: Bucket, b: Bucket): boolean {
+  return a.asOf < b.asOf;
 }
 
 function turnBefore(a: Bucket, b: Bucket): boolean {

@@ -14,6 +14,7 @@ export interface WaiterEntry {
   youngIndex: number;
   outsideIndex: number;
   awayIndex: number;
+  goneIndex: number;
 }
 
 /**
@@ -55,6 +56,7 @@ export class Bucket implements Ranked {
   denyIndex = -1;
   turnIndex = -1;
   idleIndex = -1;
+  restIndex = -1;
   // Its part of the sums in the ledger.
   addsWeight = 0;
   addsDemand = 0;
@@ -122,6 +124,11 @@ export class Bucket implements Ranked {
 
   get virtualTime(): number {
     return this.account?.virtualTime ?? 0;
+  }
+
+  /** It has numbers of the weighted scheduler. */
+  get hasTurns(): boolean {
+    return this.account?.virtualTime !== undefined || this.account?.waitCount !== undefined;
   }
 
   get isEmpty(): boolean {

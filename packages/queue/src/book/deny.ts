@@ -9,13 +9,16 @@ type DenyReason = NonNullable<AccountRecord["denyReason"]>;
 /** The length of a deny window if no cooldown is configured. */
 const DEFAULT_DENY_MS = 3_000;
 
-/** `random` in [0, 1) adds up to a third to the window, so that buckets with the same cooldown do not all return at once. */
+/**
+ * The window ends with its reason: when the first slot of the bucket ends, or with its cooldown. `random` in [0, 1) adds up
+ * to a third to the longest window.
+ */
 export function denyBucket(book: Book, name: string, reason: DenyReason, random: number): void {
   const account = book.index.bucket(name)?.account ?? charge(book, name);
   const lengthMs = book.policy.cooldownMs > 0 ? book.policy.cooldownMs : DEFAULT_DENY_MS;
   const windowEnd = book.now + lengthMs * (1 + random / 3);
-  const slotEnd = reason === "ip-limit" ? firstEnd(book, name) : Number.POSITIVE_INFINITY;
-  book.put({ ...account, denyUntil: Math.min(windowEnd, slotEnd), denyReason: reason });
+  const reasonEnd = reason === "ip-limit" ? firstEnd(book, name) : (book.get("cooldown", name)?.until ?? book.now);
+  book.put({ ...account, denyUntil: Math.min(windowEnd, reasonEnd), denyReason: reason });
 }
 
 /** Ends deny windows that are over. */

@@ -1,5 +1,6 @@
-import { usedPerWeight } from "../order/order.ts";
+import { ROUNDING_MS, usedPerWeight } from "../order/order.ts";
 import type { Book } from "./book.ts";
+import type { Bucket } from "./bucket.ts";
 import type { AccountRecord } from "./records.ts";
 
 /**
@@ -24,7 +25,8 @@ export function charge(book: Book, name: string, weight?: number, level?: number
   if (bucket !== undefined && account !== undefined) {
     const used = bucket.usedMs + bucket.inFlight * Math.max(0, at - bucket.asOf);
     // A changed weight keeps the use per weight: the bucket gains and loses nothing.
-    usedMs = bucket.isActive ? used * (nextWeight / bucket.weight) : Math.max(used, usedMs);
+    if (bucket.isActive) usedMs = used * (nextWeight / bucket.weight);
+    else if (!isPassed(book, bucket)) usedMs = Math.max(used, usedMs);
   }
   // Already charged for this time: most decisions touch a bucket more than once.
   if (account?.asOf === at && account.usedMs === usedMs && account.weight === nextWeight) return account;
@@ -63,25 +65,34 @@ function lowestLevel(book: Book): number | undefined {
   return best === undefined ? undefined : usedPerWeight(best, head.meterAt);
 }
 
+/**
+ * Call before a waiter leaves. The scheduler's numbers of a bucket are kept for `idleMs` after its last waiter, and the
+ * account says when that was.
+ */
+export function chargeTurns(book: Book, name: string): void {
+  if (book.index.bucket(name)?.hasTurns === true) charge(book, name);
+}
+
 /** Deletes the account of a bucket without slots or waiters if that changes no decision (USE4). */
 export function retire(book: Book, name: string): void {
   const bucket = book.index.bucket(name);
-  if (bucket?.account === undefined || bucket.isActive || bucket.isDenied) return;
-  const { waitCount, virtualTime } = bucket.account;
-  const isPassed = bucket.usedMs <= book.head.progress * bucket.weight + ROUNDING_MS;
-  if (isPassed && waitCount === undefined && virtualTime === undefined) book.del("account", name);
+  if (bucket?.account === undefined || bucket.isActive || bucket.isDenied || bucket.hasTurns) return;
+  if (isPassed(book, bucket)) book.del("account", name);
 }
 
-/** Deletes idle accounts that the meter has passed, and the scheduler's numbers of buckets that were idle for `idleMs`. */
+/** Deletes the scheduler's numbers of buckets that were idle for `idleMs`, and idle accounts that the meter has passed. */
 export function retireIdle(book: Book, idleMs: number): void {
+  for (let bucket = book.index.nextResting; bucket?.account !== undefined; bucket = book.index.nextResting) {
+    if (book.now - bucket.asOf < idleMs) break;
+    book.put({ ...bucket.account, waitCount: undefined, waitCountedAt: undefined, virtualTime: undefined });
+  }
   for (let bucket = book.index.nextIdle; bucket?.account !== undefined; bucket = book.index.nextIdle) {
-    const { usedMs, weight, account, name } = bucket;
-    const isPassed = usedMs <= book.head.progress * weight + ROUNDING_MS;
-    const hasTurn = account.virtualTime !== undefined || account.waitCount !== undefined;
-    if (!isPassed || bucket.isDenied || (hasTurn && book.now - account.asOf < idleMs)) return;
-    book.del("account", name);
+    if (!isPassed(book, bucket) || bucket.isDenied) return;
+    book.del("account", bucket.name);
   }
 }
 
-/** A bucket that is alone uses exactly what the meter shows, apart from rounding. */
-const ROUNDING_MS = 1e-3;
+/** Whether the meter has passed the use of an idle bucket. Then the use does not matter any more (USE4). */
+function isPassed({ head }: Book, { usedMs, weight }: Bucket): boolean {
+  return usedMs <= head.progress * weight + ROUNDING_MS;
+}

@@ -13,16 +13,18 @@ interface Buckets {
 
 /**
  * The waiters of a host in the heaps of their buckets, inside or outside the pool. A waiter inside is ready for a slot
- * unless it has an offer, its instance is absent, or it is shelved. Derived from the records. Cost: O(log n) for each
- * change of a waiter.
+ * unless it has an offer, its instance is absent, or its client is gone: away since `goneAt` or longer. Derived from the
+ * records and `goneAt`. Cost: O(log n) for each change of a waiter.
  */
 export class WaiterIndex {
   readonly #buckets: Buckets;
   readonly #waiters = new SmallMap<string, WaiterEntry>();
   readonly #byInstance = new SmallMap<string, number>();
   #absent: Set<string> | undefined;
-  /** Waiters inside the pool whose client is away, the longest away first. */
+  /** Waiters inside the pool whose client is away, and those whose client is gone, the longest away first. */
   #away: IndexedHeap<"awayIndex", WaiterEntry> | undefined;
+  #gone: IndexedHeap<"goneIndex", WaiterEntry> | undefined;
+  #goneAt = Number.NEGATIVE_INFINITY;
 
   constructor(buckets: Buckets) {
     this.#buckets = buckets;
@@ -35,7 +37,15 @@ export class WaiterIndex {
 
   /** The waiter inside the pool whose client has been away for the longest time. */
   get longestAway(): WaiterEntry | undefined {
-    return this.#away?.peek();
+    return this.#gone?.peek() ?? this.#away?.peek();
+  }
+
+  /** Clients that have been away since this time or longer are gone. */
+  useGoneAt(at: number): void {
+    this.#goneAt = at;
+    for (let entry = this.#away?.peek(); entry !== undefined && this.#isGone(entry); entry = this.#away?.peek()) {
+      this.#replace(entry, entry.record);
+    }
   }
 
   set(before: WaiterRecord | undefined, after: WaiterRecord | undefined): void {
@@ -76,12 +86,6 @@ export class WaiterIndex {
     if (entry !== undefined) this.#replace(entry, entry.record);
   }
 
-  /** The client has been away for too long. The waiter is not considered until its record changes. */
-  shelve(entry: WaiterEntry): void {
-    this.#buckets.detach(entry.bucket);
-    entry.bucket.ready.remove(entry);
-  }
-
   #count(instance: string | undefined, by: 1 | -1): void {
     if (instance === undefined) return;
     const count = (this.#byInstance.get(instance) ?? 0) + by;
@@ -97,6 +101,7 @@ export class WaiterIndex {
     bucket.young.remove(entry);
     bucket.outside.remove(entry);
     this.#away?.remove(entry);
+    this.#gone?.remove(entry);
     if (entry.isParked) bucket.parked--;
     entry.isParked = false;
     if (after !== undefined) this.#place(entry, after);
@@ -113,11 +118,20 @@ export class WaiterIndex {
     bucket.young.push(entry);
     if (entry.isOffered) return;
     bucket.waiting++;
+    if (this.#isGone(entry)) {
+      this.#gone ??= new IndexedHeap("goneIndex", isLongerAway);
+      this.#gone.push(entry);
+      return;
+    }
     if (after.awayAt !== undefined) {
       this.#away ??= new IndexedHeap("awayIndex", isLongerAway);
       this.#away.push(entry);
     }
     if (this.#absent?.has(after.instance) !== true) bucket.ready.push(entry);
+  }
+
+  #isGone({ record: { awayAt } }: WaiterEntry): boolean {
+    return awayAt !== undefined && awayAt <= this.#goneAt;
   }
 
   /** WPOOL4: only a waiter whose client is present waits for a place. */
@@ -142,6 +156,7 @@ function newEntry(record: WaiterRecord, bucket: Bucket): WaiterEntry {
     youngIndex: -1,
     outsideIndex: -1,
     awayIndex: -1,
+    goneIndex: -1,
   };
 }
 

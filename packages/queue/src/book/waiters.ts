@@ -2,7 +2,7 @@ import type { Book } from "./book.ts";
 import { dropOffer, endCooldowns } from "./leases.ts";
 import type { WaiterRecord } from "./records.ts";
 import { joinTurns } from "./turns.ts";
-import { join, retire } from "./use.ts";
+import { chargeTurns, join, retire } from "./use.ts";
 
 /**
  * The waiters of a host: joining, moving between instances, places in the pool, leaving. Only this file writes waiter
@@ -85,6 +85,7 @@ export function placeClient(book: Book, waiter: WaiterRecord, instance: string, 
 export function dropWaiter(book: Book, { key, bucket }: WaiterRecord): void {
   const offer = book.get("offer", key);
   if (offer !== undefined) dropOffer(book, offer);
+  chargeTurns(book, bucket);
   book.del("waiter", key);
   retire(book, bucket);
 }
@@ -105,6 +106,7 @@ function enterPool(
 }
 
 function putOutside(book: Book, waiter: WaiterRecord): void {
+  chargeTurns(book, waiter.bucket);
   book.put({ ...waiter, isInside: false });
   retire(book, waiter.bucket);
 }

@@ -111,6 +111,7 @@ function catchUp(deciding: Deciding, now: number): void {
     else if (offer !== undefined) lapse(deciding, offer);
   }
   book.moveTo(now);
+  book.index.useGoneAt(now - deciding.context.collectMs);
   if (book.get("absence", deciding.context.instance) !== undefined) book.del("absence", deciding.context.instance);
   if (book.size("absence") === 0) return;
   for (const { key, missedAt } of Array.from(book.all("absence"))) {

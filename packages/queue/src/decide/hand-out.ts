@@ -14,19 +14,25 @@ import { endWaiter } from "./ends.ts";
 
 /**
  * Turns offers into leases if the session has a poll open here. If the client is known to be away, the slot goes to the
- * next waiter.
+ * next waiter. If a limit was lowered after the offer, the slot does not exist any more.
  */
 export function collectOffers(deciding: Deciding): void {
   const { book } = deciding;
   if (book.size("offer") === 0) return;
   for (const offer of Array.from(book.all("offer"))) {
     const waiter = book.get("waiter", offer.key);
-    if (waiter === undefined || waiter.deadlineAt <= book.now) dropOffer(book, offer);
+    if (waiter === undefined || waiter.deadlineAt <= book.now || isOverLimit(book, offer.bucket))
+      dropOffer(book, offer);
     else if (placeAway(deciding, waiter)) {
       dropOffer(book, offer);
       deciding.notes.push({ kind: "uncollected", session: offer.key, bucket: offer.bucket });
     } else if (deciding.context.isPolledHere(offer.key)) hand(deciding, waiter, offer.isProbe);
   }
+}
+
+function isOverLimit(book: Book, bucket: string): boolean {
+  const held = book.index.bucket(bucket)?.inFlight ?? 0;
+  return book.inFlight > book.head.slots || held > bucketLimit(book.policy, bucket);
 }
 
 /** Layer 1, for sessions that already wait. Runs once for each time the breaker opens. */
@@ -86,13 +92,10 @@ function headOf(deciding: Deciding, bucket: Bucket): WaiterRecord | undefined {
   const entry = bucket.head;
   if (entry === undefined) return undefined;
   const { record } = entry;
-  if (record.deadlineAt <= book.now) {
-    addWait(book, book.now - record.arrivedAt);
-    endWaiter(deciding, record, "timeout");
-  } else if (placeAway(deciding, record)) return undefined;
-  else if (record.awayAt !== undefined && record.awayAt + deciding.context.collectMs <= book.now) {
-    book.index.shelve(entry);
-  } else return record;
+  if (placeAway(deciding, record)) return undefined;
+  if (record.deadlineAt > book.now) return record;
+  addWait(book, book.now - record.arrivedAt);
+  endWaiter(deciding, record, "timeout");
   return undefined;
 }
 

@@ -111,8 +111,12 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome {
   return DONE;
 }
 
-/** No other session waits or arrives, and no limit applies. This is the most common case, and it skips the pool. */
+/**
+ * No other session waits or arrives, and no limit applies. This is the most common case, and it skips the pool. The
+ * weighted scheduler counts every wait and turn, so it does not apply there.
+ */
 function isAlone({ book, context, inputs }: Deciding, { session, bucket }: Input & { kind: "arrive" }): boolean {
+  if (context.scheduler.isEnabled) return false;
   if (inputs.length > 1 || book.size("waiter") > 0 || book.free === 0 || !context.isPolledHere(session)) return false;
   const { breaker } = book.head;
   if (breaker.openedAt !== undefined || book.index.bucket(bucket)?.isDenied === true) return false;
@@ -216,12 +220,16 @@ function bury(deciding: Deciding, instance: string): Outcome {
 
 /**
  * A first call that is repeated with the same `requestId` is the same session with a later deadline. Its end is kept
- * until then.
+ * until then. The end of an earlier session with this id stays as it is.
  */
 function rememberUntil(book: Book, session: string, until: number): void {
   const record = book.get("session", session);
-  if (record !== undefined && record.keepUntil < until)
-    book.put({ ...record, keepUntil: until, endedAt: book.now, isExtended: true });
+  if (record !== undefined && record.keepUntil > book.now) {
+    if (record.keepUntil < until) book.put({ ...record, keepUntil: until, endedAt: book.now, isExtended: true });
+    return;
+  }
+  const lease = book.leaseOf(session);
+  if (lease !== undefined && lease.keepUntil < until) book.put({ ...lease, keepUntil: until });
 }
 
 function waiterOf(input: Input & { kind: "arrive" }, instance: string): WaiterRecord {

@@ -1,6 +1,6 @@
 import { IndexedHeap } from "../indexed-heap.ts";
 import type { Rank } from "./contract.ts";
-import { ranksBefore } from "./order.ts";
+import { isSameUse, ranksBefore } from "./order.ts";
 
 /** A bucket in a `BucketOrder`. Only the order writes the two fields. */
 export interface Ranked extends Rank {
@@ -94,7 +94,7 @@ const ONE_CLASS = { inFlight: 0, weight: 1 };
 function startsBefore(a: Rank, b: Rank): boolean {
   const startA = a.usedMs - a.inFlight * a.asOf;
   const startB = b.usedMs - b.inFlight * b.asOf;
-  return startA === startB ? a.headAt < b.headAt : startA < startB;
+  return isSameUse((startA - startB) / a.weight) ? a.headAt < b.headAt : startA < startB;
 }
 
 function headBefore(a: Rank, b: Rank): boolean {

@@ -65,8 +65,13 @@ export function ranksBefore(a: Rank, b: Rank, level: number, now: number): boole
   const held = zoneA === 1 ? 0 : (a.inFlight + 1) / a.weight - (b.inFlight + 1) / b.weight;
   if (Math.abs(held) > ROUNDING) return held < 0;
   const used = usedPerWeight(a, now) - usedPerWeight(b, now);
-  if (used !== 0) return used < 0;
+  if (!isSameUse(used)) return used < 0;
   return a.headAt < b.headAt;
+}
+
+/** Sums of use have rounding errors. Without them, buckets that used the same would be ranked by the last bits of their sums. */
+export function isSameUse(differenceMs: number): boolean {
+  return Math.abs(differenceMs) <= ROUNDING_MS;
 }
 
 /** The use of the bucket per weight, including running holds up to `now`. */
@@ -79,6 +84,8 @@ export function levelOf(slots: number, heldByOthers: number, contendingWeight: n
   return contendingWeight > 0 ? Math.max(0, slots - heldByOthers) / contendingWeight : 0;
 }
 
+/** Use is added up in store time, and a double has a resolution of about 0.0002 ms there. */
+export const ROUNDING_MS = 1e-3;
 /** Shares are quotients of sums of weights, so 0.9999999 of a slot counts as a whole slot. */
 const ROUNDING = 1e-9;
 

@@ -1,0 +1,165 @@
+import { type Bucket, first, type Waiter } from "./next-waiter.ts";
+import { HOUR_MS, SlotsAndEnds } from "./slots-and-ends.ts";
+
+/** The layers in which a decision hands out slots, after its inputs: breaker, offers, waiter pool, slots. */
+
+/** How long an offer lasts for a poll that is open at another instance, and a refusal without a cooldown. */
+export const OFFER_MS = 50;
+const REFUSED_MS = 3_000;
+
+export class HandOut extends SlotsAndEnds {
+  // Layer 1 and offers.
+
+  throttleWaiters(): void {
+    for (const waiter of this.waiters) {
+      const throttle = this.throttle(waiter.openMs);
+      if (throttle !== undefined) this.endWaiter(waiter, "throttled", throttle);
+    }
+  }
+
+  collectOffers(): void {
+    for (const offer of this.slots.filter(({ token }) => token === undefined)) {
+      const waiter = this.waiters.find(({ session }) => session === offer.session);
+      // A limit may have been lowered since.
+      const isOver = this.free < 0 || this.held(offer.bucket) > this.limit(offer.bucket);
+      if (waiter === undefined || waiter.deadlineAt <= this.now || isOver) this.vacate(offer);
+      else if (this.noteAway(waiter)) this.passOn(offer);
+      else if (this.context.isPolledHere(offer.session)) this.hand(waiter, offer.isProbe);
+    }
+  }
+
+  /** The instance of a waiter knows that its client is away, and the book does not. */
+  noteAway(waiter: Waiter): boolean {
+    if (waiter.awayAt !== undefined || waiter.instance !== this.context.instance) return false;
+    waiter.awayAt = this.context.awayHere(waiter.session);
+    return waiter.awayAt !== undefined;
+  }
+
+  // Layer 2, the waiter pool.
+
+  /** Free places, and those of clients that have been away for long, go to waiters outside. */
+  admit(): boolean {
+    let isAdmitted = false;
+    for (let next = this.entrant(); next !== undefined; next = this.entrant()) {
+      const away = this.inside().filter(({ session, awayAt }) => awayAt !== undefined && !this.offerOf(session));
+      const longest = first(
+        away.toSorted((a, b) => (a.session < b.session ? -1 : 1)),
+        ({ awayAt = 0 }) => [awayAt],
+      );
+      if (this.isPoolFull() && (longest?.awayAt ?? this.now) + this.context.collectMs <= this.now)
+        (longest as Waiter).isInside = false;
+      if (this.isPoolFull()) break;
+      this.enter(next, this.context);
+      isAdmitted = true;
+    }
+    return isAdmitted;
+  }
+
+  /** A slot is free, but no waiter inside may have it: one whose bucket was refused gives its place to one that may. */
+  swap(): boolean {
+    if (this.free <= 0 || !this.isPoolFull()) return false;
+    const stuck = this.inside().filter(({ bucket }) =>
+      this.buckets.some((one) => one.bucket === bucket && this.isRefused(one)),
+    );
+    const leaves = this.loser(stuck);
+    const enters = this.entrant(
+      ({ bucket }) =>
+        this.obstacle(bucket) === undefined &&
+        !this.buckets.some((one) => one.bucket === bucket && this.isRefused(one)),
+    );
+    if (leaves === undefined || enters === undefined) return false;
+    leaves.isInside = false;
+    this.enter(enters, this.context);
+    return true;
+  }
+
+  // Layers 3 to 7: slots.
+
+  handOut(): void {
+    const { collectMs, scheduler } = this.context;
+    const isHot = scheduler.isEnabled && this.measureHeat();
+    const freeBefore = this.free;
+    while (this.free > 0) {
+      const bucket = isHot ? this.turns(collectMs)[0] : this.best(collectMs);
+      const waiter = bucket && this.head(bucket.bucket, collectMs);
+      if (bucket === undefined || waiter === undefined) return;
+      if (this.noteAway(waiter)) continue;
+      if (waiter.deadlineAt <= this.now) {
+        this.addWait(waiter);
+        this.endWaiter(waiter, "timeout");
+        continue;
+      }
+      const isProbe = this.openForMs() < HOUR_MS && this.openForMs() >= waiter.openMs;
+      const probes = this.slots.filter((slot) => slot.isProbe).length;
+      if (isProbe && probes >= this.policy.breaker.halfOpenProbes) return;
+      if (isHot) this.takeTurn(bucket);
+      bucket.waits = Math.floor(bucket.waits / 2);
+      const reason = this.obstacle(bucket.bucket);
+      if (reason === undefined) this.hand(waiter, isProbe);
+      else this.refuse(bucket, reason);
+    }
+    if (isHot && this.free === freeBefore) this.considerInVain();
+    else if (isHot) this.turn.triedAt = this.now;
+  }
+
+  /** A waiter with an open poll here gets a lease, any other an offer. */
+  hand(waiter: Waiter, isProbe: boolean): void {
+    const { session, bucket, weight, deadlineAt: keepUntil } = waiter;
+    const { instance, isPolledHere, newSecret, collectMs } = this.context;
+    const slot = { session, bucket, since: this.now, isProbe, isReleased: false, keepUntil };
+    this.activate(bucket, weight);
+    this.slots = this.slots.filter((one) => one !== this.offerOf(session));
+    if (isPolledHere(session)) {
+      this.addWait(waiter);
+      this.fence = Math.max(this.fence + 1, Math.floor(this.now * 1000));
+      const endsAt = this.now + Math.min(this.policy.leaseMs, this.policy.maxHoldMs);
+      this.slots.push({ ...slot, token: `slot_${newSecret()}`, fence: this.fence, instance, endsAt });
+      this.waiters = this.waiters.filter((one) => one !== waiter);
+    } else {
+      const isElsewhere = waiter.instance !== instance && waiter.awayAt === undefined;
+      const endsAt = this.now + (isElsewhere ? OFFER_MS : collectMs);
+      this.slots.push({ ...slot, token: undefined, fence: 0, instance: waiter.instance, endsAt });
+    }
+  }
+
+  /** Until the reason is over, and at most for its cooldown (or 3 s) and up to a third more, the bucket is not tried again. */
+  refuse(bucket: Bucket, reason: "limit" | "cooldown"): void {
+    const { cooldownMs } = this.policy;
+    const window = (cooldownMs > 0 ? cooldownMs : REFUSED_MS) * (1 + this.context.random() / 3);
+    const ends = reason === "limit" ? this.slots.map((slot) => ({ ...slot, until: slot.endsAt })) : this.cooldowns;
+    const over = ends.filter((one) => one.bucket === bucket.bucket).map(({ until }) => until);
+    const until = reason === "limit" ? Math.min(...over) : Math.max(...over);
+    bucket.refusal = { reason, until: Math.min(this.now + window, until) };
+  }
+
+  // The weighted scheduler.
+
+  measureHeat(): boolean {
+    const { scheduler, pollIntervalMs } = this.context;
+    const { avgWaitMs, isHot } = this.heat;
+    const coldMs = scheduler.coldAvgWaitMs ?? pollIntervalMs;
+    const hotMs = scheduler.hotAvgWaitMs ?? 3 * pollIntervalMs + this.policy.minHoldMs;
+    const isCrowded =
+      this.waiters.length >= Math.max(scheduler.hotPendingFactor * this.policy.slots, scheduler.hotPendingMin);
+    const isCold = this.waiters.length === 0 || avgWaitMs <= coldMs;
+    this.heat.isHot = !isCold && (isHot || (isCrowded && avgWaitMs >= hotMs));
+    return this.heat.isHot;
+  }
+
+  takeTurn(bucket: Bucket): void {
+    const { baseWeight, weightPerWait } = this.context.scheduler;
+    this.turn.virtualTime = bucket.virtualTime;
+    bucket.virtualTime += 1 / Math.max(1, baseWeight + weightPerWait * bucket.waits);
+  }
+
+  /** No slot is free: the next buckets gain weight, at most once per poll interval. They keep their turns. */
+  considerInVain(): void {
+    const { scheduler, pollIntervalMs, collectMs } = this.context;
+    if (this.now - this.turn.triedAt < pollIntervalMs) return;
+    this.turn.triedAt = this.now;
+    for (const bucket of this.turns(collectMs).slice(0, scheduler.maxProbesPerCycle ?? this.policy.slots)) {
+      if (this.now - bucket.waitedAt >= pollIntervalMs)
+        Object.assign(bucket, { waits: bucket.waits + 1, waitedAt: this.now });
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import type { FairQueueConfig } from "@slotkeeper/protocol";
+import { Random } from "../random/random.ts";
+
+/** What one seed decides: the limits, and what happens at each step. It holds no answers, so any part can be left out. */
+export interface History {
+  readonly seed: number;
+  /** The configuration, and one that is loaded later. */
+  readonly configs: readonly [FairQueueConfig, FairQueueConfig];
+  readonly isSemaphore: boolean;
+  readonly mostEnds: number;
+  readonly steps: readonly Step[];
+}
+
+/** One instance decides on what it was asked in the last milliseconds. */
+export interface Step {
+  readonly afterMs: number;
+  readonly instance: string;
+  /** Which of the two configurations the instance has. */
+  readonly config: 0 | 1;
+  readonly hostname: string | undefined;
+  /** Sessions with an open poll at the instance, and how much longer than `collectMs` others have been away. */
+  readonly polled: readonly string[];
+  readonly away: Readonly<Record<string, number>>;
+  /** Sessions whose client has a token. */
+  readonly sent: readonly string[];
+  /** How long ago each instance was seen. */
+  readonly seenMs: Readonly<Record<string, number>>;
+  readonly random: number;
+  readonly asks: readonly Ask[];
+}
+
+export interface Ask {
+  readonly kind: AskKind;
+  readonly session: string;
+  readonly bucket: string;
+  /** What the kind makes of it: a time, a status, a limit. */
+  readonly number: number;
+  readonly isOdd: boolean;
+}
+
+const ASKS = {
+  arrive: 30,
+  again: 5,
+  extend: 2,
+  release: 16,
+  late: 3,
+  renew: 4,
+  timeout: 4,
+  cancel: 5,
+  away: 5,
+  back: 3,
+  return: 4,
+  report: 3,
+  breaker: 1,
+  limits: 1,
+  dead: 2,
+  revoke: 1,
+  unspace: 1,
+  forget: 1,
+} as const;
+type AskKind = keyof typeof ASKS;
+const ASK_KINDS = Object.entries(ASKS).flatMap(([kind, share]) => Array<AskKind>(share).fill(kind as AskKind));
+
+const INSTANCES = ["i0", "i1", "i2"];
+const BUCKETS = ["", "a", "b", "c", "d"];
+const TIMES = [0, 0, 1, 5, 5, 20, 20, 60, 60, 150, 300, 300, 1_000];
+const LONG_TIMES = [5_000, 11_000, 700_000, 3_700_000];
+const STATUSES = [200, 204, 304, 404, 429, 500, 503, 503];
+
+export function randomHistory(seed: number): History {
+  const random = new Random(seed);
+  const config = randomConfig(random);
+  const sessions = Array.from({ length: random.int(3, 14) }, (_, index) => `s${index}`);
+  const buckets = BUCKETS.slice(0, random.int(2, BUCKETS.length));
+  const instances = INSTANCES.slice(0, random.int(1, INSTANCES.length));
+  const calm = random.pick([0, 0.5, 0.9]);
+  const isSemaphore = random.chance(0.1);
+  const steps = Array.from({ length: random.int(8, 40) }, () =>
+    randomStep(random, { sessions, buckets, instances, calm, isSemaphore }),
+  );
+  const { collectMs, weightedScheduler } = config as Required<FairQueueConfig>;
+  const configs = [config, { ...randomConfig(random), collectMs, weightedScheduler }] as const;
+  return { seed, configs, isSemaphore, mostEnds: random.pick([1, 3, 1_000, 1_000]), steps };
+}
+
+interface Cast {
+  readonly sessions: readonly string[];
+  readonly buckets: readonly string[];
+  readonly instances: readonly string[];
+  /** How often clients do what clients should do. */
+  readonly calm: number;
+  readonly isSemaphore: boolean;
+}
+
+function randomStep(random: Random, cast: Cast): Step {
+  const { sessions, instances, calm } = cast;
+  const isCalm = random.chance(calm);
+  const polled = sessions.filter(() => random.chance(isCalm ? 0.95 : 0.5));
+  const absent = sessions.filter((session) => !polled.includes(session) && random.chance(0.3));
+  return {
+    afterMs: random.chance(0.02) ? random.pick(LONG_TIMES) : random.pick(TIMES),
+    instance: random.pick(instances),
+    config: random.chance(0.05) ? 1 : 0,
+    hostname: random.chance(0.1) ? "h.test" : undefined,
+    polled,
+    away: Object.fromEntries(absent.map((session) => [session, random.pick([0, 10, 400])])),
+    sent: sessions.filter(() => random.chance(0.5)),
+    seenMs: Object.fromEntries(
+      instances.filter(() => random.chance(0.6)).map((one) => [one, random.pick([0, 40, 2_000])]),
+    ),
+    random: random.next(),
+    asks: Array.from({ length: random.pick([0, 1, 1, 2, 3, 6]) }, () => randomAsk(random, cast)),
+  };
+}
+
+function randomAsk(random: Random, { sessions, buckets }: Cast): Ask {
+  return {
+    kind: random.pick(ASK_KINDS),
+    session: random.pick(sessions),
+    bucket: random.pick(buckets),
+    number: random.int(0, 1_000),
+    isOdd: random.chance(0.2),
+  };
+}
+
+export function statusOf({ number }: Ask): number {
+  return STATUSES[number % STATUSES.length] as number;
+}
+
+function randomConfig(random: Random): FairQueueConfig {
+  return {
+    maxSlotPerHost: random.int(1, 4),
+    maxSlotPerIp: random.pick([-1, 1, 1, 2]),
+    maxWaitersPerHost: random.pick([0, 2, 4, 50]),
+    maxWaitersPerIp: random.pick([0, 0, 2]),
+    maxWaitMs: random.pick([1_000, 4_000, 20_000]),
+    pollIntervalMs: random.pick([20, 100]),
+    collectMs: random.pick([30, 100, 300]),
+    sessionIdleSeconds: random.pick([1, 10]),
+    zombieTimeoutSeconds: random.pick([0.3, 2]),
+    maxHoldSeconds: random.pick([0.5, 60]),
+    ipCooldownSeconds: random.pick([0, 0, 0.2]),
+    minSlotHoldMs: random.pick([0, 0, 30]),
+    ...(random.chance(0.5) ? { smoothReleaseIntervalMs: random.pick([0, 15]) } : {}),
+    defaultGrantedCleanupDelay: random.pick([0, 0.1, 5]),
+    order: random.pick(["slot-seconds", "slot-seconds", "fifo"]),
+    hosts: {
+      "*": { weights: Object.fromEntries(BUCKETS.slice(1).map((bucket) => [bucket, random.pick([1, 1, 1, 2, 3])])) },
+    },
+    weightedScheduler: {
+      enabled: random.chance(0.4),
+      hotPendingMin: 2,
+      hotPendingFactor: 0.5,
+      hotAvgWaitMs: 40,
+      coldAvgWaitMs: 5,
+      ...(random.chance(0.5) ? { maxProbesPerCycle: random.int(1, 3) } : {}),
+    },
+    breaker: {
+      windowSeconds: 2,
+      openSeconds: random.pick([0.1, 1]),
+      consecutiveErrors: random.pick([0, 2, 3]),
+      minSamples: random.pick([0, 6]),
+      fastMinSamples: random.pick([0, 3]),
+      halfOpenProbes: random.pick([1, 1, 2]),
+    },
+  };
+}

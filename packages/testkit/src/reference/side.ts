@@ -1,0 +1,186 @@
+import type { FairQueueConfig } from "@slotkeeper/protocol";
+import {
+  type DecideContext,
+  type Input,
+  type Note,
+  type QueueOptions,
+  type ResolvedHost,
+  resolveHost,
+  resolveOptions,
+} from "@slotkeeper/queue";
+import type { Host, View } from "./engine-host.ts";
+import { type Ask, type History, type Step, statusOf } from "./random-history.ts";
+
+/** A bug for one of the two: another configuration, other secrets. */
+export interface Changed {
+  readonly config?: ((config: FairQueueConfig) => FairQueueConfig) | undefined;
+  readonly newSecret?: (() => string) | undefined;
+}
+
+/** A session as its clients know it. After its deadline, the id is used for another one. */
+interface Life {
+  readonly bucket: string;
+  readonly arrivedAt: number;
+  deadlineAt: number;
+  pendingAt: number | undefined;
+}
+
+type SessionAsk = "arrive" | "again" | "extend" | "timeout" | "cancel" | "away" | "back" | "return";
+
+const START = 1_000_000;
+
+/** One of the two hosts with its clients: the inputs follow from what they were told. */
+export class Side {
+  readonly #history: History;
+  readonly #host: Host;
+  readonly #changed: Changed;
+  readonly #options: readonly QueueOptions[];
+  readonly #lives = new Map<string, Life>();
+  /** The last token of each session. */
+  readonly #tokens = new Map<string, string>();
+  #now = START;
+  #view: View;
+  #arrivals = 0;
+  #secrets = 0;
+
+  constructor(history: History, host: Host, changed: Changed = {}) {
+    this.#history = history;
+    this.#host = host;
+    this.#changed = changed;
+    this.#options = history.configs.map((config) => resolveOptions(changed.config?.(config) ?? config));
+    this.#view = host.view(START);
+  }
+
+  async decide(step: Step): Promise<object> {
+    this.#now += step.afterMs;
+    const inputs = step.asks.map((ask) => this.#inputOf(ask, step));
+    const { outcomes, notes, isForgotten } = await this.#host.decide(inputs, this.#contextOf(step));
+    const view = this.#host.view(this.#now);
+    this.#view = view;
+    for (const [session, token] of this.#host.tokens()) this.#tokens.set(session, token);
+    for (const { session } of view.waiters) (this.#lives.get(session) as Life).pendingAt = this.#now;
+    return { outcomes, notes: notes.filter(({ kind }) => kind !== "denied").toSorted(byText), isForgotten, ...view };
+  }
+
+  #limits({ config }: Step): ResolvedHost {
+    return resolveHost(this.#options[config] as QueueOptions, this.#history.isSemaphore ? "sem:h" : "h.test");
+  }
+
+  #lifeOf({ kind, session, bucket, isOdd, number }: Ask, step: Step): Life {
+    const known = this.#lives.get(session);
+    if (known !== undefined && (kind !== "arrive" || known.deadlineAt > this.#now)) return known;
+    const { maxWaitMs } = this.#options[step.config] as QueueOptions;
+    // Every arrival has its own time, because the order of equal times in different buckets is not defined.
+    const aheadMs = isOdd ? ([-50, -5, 500, 1_500][number % 4] as number) : 0;
+    const arrivedAt = this.#now + aheadMs + this.#arrivals++ / 16_384;
+    const life = { bucket, arrivedAt, deadlineAt: this.#now + maxWaitMs, pendingAt: undefined };
+    this.#lives.set(session, life);
+    return life;
+  }
+
+  #inputOf(ask: Ask, step: Step): Input {
+    const { kind, session, number, isOdd } = ask;
+    const now = this.#now;
+    const slotToken = this.#tokens.get(session) ?? "slot_h.none";
+    const hitAt = isOdd ? undefined : now - (number % 5) * 20 + (number > 950 ? 1_000 : 0);
+    switch (kind) {
+      case "release":
+        return { kind, slotToken, hitAt, status: number % 2 ? statusOf(ask) : undefined };
+      case "late":
+        return { kind: "release", slotToken, hitAt: undefined, status: undefined };
+      case "renew":
+        return { kind, slotToken };
+      case "revoke":
+        return { kind, fence: this.#view.leases.find((lease) => lease.session === session)?.fence ?? 1 };
+      case "report":
+        return { kind, status: statusOf(ask) };
+      case "breaker":
+        return { kind, isOpen: isOdd };
+      case "limits":
+        return { kind, limits: isOdd ? undefined : { slots: (number % 4) + 1 } };
+      case "dead":
+        return { kind, instance: `i${number % 3}` };
+      case "unspace":
+      case "forget":
+        return { kind };
+      case "arrive":
+      case "again":
+      case "extend":
+      case "timeout":
+      case "cancel":
+      case "away":
+      case "back":
+      case "return":
+        return this.#inputOfSession({ ...ask, kind }, step);
+    }
+  }
+
+  #inputOfSession(ask: Ask & { kind: SessionAsk }, step: Step): Input {
+    const { kind, session, number, isOdd } = ask;
+    const now = this.#now;
+    const isReturning = (this.#lives.get(session)?.deadlineAt ?? now) > now && kind !== "extend";
+    const life = this.#lifeOf(ask, step);
+    if (kind === "extend") life.deadlineAt = Math.max(life.deadlineAt, now + 500);
+    const { bucket, arrivedAt, deadlineAt } = life;
+    const pendingAt = isOdd ? life.pendingAt : undefined;
+    const limits = this.#limits(step);
+    const openMs = number < 100 ? number * 10 : limits.policy.breaker.openMs;
+    const joining = { session, bucket, weight: limits.weightOf(bucket), arrivedAt, deadlineAt, openMs };
+    const at = now - (number % 3) * 60;
+    const ending = { kind: "end", session, bucket, arrivedAt, keepUntil: deadlineAt, pendingAt, at } as const;
+    switch (kind) {
+      case "timeout":
+        return { ...ending, end: "timeout", isUndelivered: isOdd };
+      case "cancel":
+        return { ...ending, end: "canceled", isUndelivered: isOdd };
+      case "away":
+        return { kind: "client", session, awayAt: now - (number % 4) * 100 };
+      case "back":
+        return { kind: "client", session, awayAt: undefined };
+      case "return":
+        return { kind, awayAt: now - (number % 2) * 100, ...joining };
+      case "arrive":
+      case "again":
+      case "extend":
+        return {
+          kind: "arrive",
+          limit: number < 300 ? (number % 3) + 1 : undefined,
+          isReturning,
+          pendingAt,
+          ...joining,
+        };
+    }
+  }
+
+  #contextOf(step: Step): DecideContext {
+    const { instance, polled, away, sent, seenMs, random } = step;
+    const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = this.#options[step.config] as QueueOptions;
+    const { isSemaphore, mostEnds } = this.#history;
+    return {
+      now: this.#now,
+      instance,
+      limits: {
+        policy: this.#limits(step).policy,
+        loadedAt: step.config === 0 ? START : this.#now,
+        hostname: step.hostname,
+      },
+      isSemaphore,
+      collectMs,
+      cancelMs,
+      pollIntervalMs,
+      idleMs,
+      mostEnds,
+      scheduler,
+      random: () => random,
+      newSecret: this.#changed.newSecret ?? (() => `${this.#secrets++}`),
+      isPolledHere: (session) => polled.includes(session),
+      awayHere: (session) => (away[session] === undefined ? undefined : this.#now - collectMs - away[session]),
+      isTokenSent: (session) => sent.includes(session),
+      seenAt: (one) => (seenMs[one] === undefined ? undefined : this.#now - seenMs[one]),
+    };
+  }
+}
+
+function byText(a: Note, b: Note): number {
+  return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1;
+}
