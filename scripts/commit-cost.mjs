@@ -57,9 +57,7 @@ class Commits {
       progress: now / 17.3,
       meterAt: now,
       avgWaitMs: 4321.125,
-      isHot: true,
-      probedAt: now,
-      turnAt: 1234.5,
+      weighted: { isHot: true, triedAt: now, turnAt: 1234.5 },
     };
     this.#head = {
       hostname: "dl.example.com",

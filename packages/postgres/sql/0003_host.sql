@@ -245,8 +245,8 @@ CREATE FUNCTION slotkeeper_head(h slotkeeper_host) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
   SELECT jsonb_strip_nulls(jsonb_build_object('hostname', h.hostname, 'slots', nullif(h.slots, 'Infinity'), 'fence', h.fence,
     'now', h.last_now, 'progress', h.progress, 'meterAt', h.meter_at, 'lastEndAt', h.last_end_at, 'capacity', h.capacity,
-    'breaker', h.breaker, 'avgWaitMs', h.avg_wait_ms, 'idleSince', h.idle_since, 'isHot', h.is_hot, 'probedAt', h.probed_at,
-    'turnAt', h.turn_at, 'forgottenAt', h.forgotten_at))
+    'breaker', h.breaker, 'avgWaitMs', h.avg_wait_ms, 'idleSince', h.idle_since, 'weighted', h.weighted,
+    'forgottenAt', h.forgotten_at))
 $$;
 
 -- The least store time of a host that is not known. Fences start at the store time in microseconds, so it must be above

@@ -31,8 +31,7 @@ CREATE FUNCTION slotkeeper_commit(
   p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer,
   p_forgets boolean,
   p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision,
-  p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision,
-  p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint,
+  p_idle_since double precision, p_weighted jsonb, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint,
   p_forgotten_at double precision, p_offers_until double precision, p_changes text, p_records text[], p_names text[],
   p_numbers double precision[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL, p_lock_timeout text DEFAULT NULL
 ) RETURNS json
@@ -59,7 +58,7 @@ BEGIN
     v_first_now := slotkeeper_first_now(v_before, v_clock);
     v_clock := greatest(v_clock, v_first_now);
     INSERT INTO slotkeeper_host
-    SELECT p_host, p_hostname, p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since, p_probed_at, p_turn_at,
+    SELECT p_host, p_hostname, p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_idle_since, p_weighted,
       p_progress, p_meter_at, p_last_end_at, p_forgotten_at, p_fence, v_before, p_breaker <> slotkeeper_closed_breaker(),
       p_changes IS NOT NULL, true, greatest(v_first_now, p_now), v_clock, 1, p_tag, p_offers_until
     WHERE slotkeeper_refusal(NULL, 0, NULL, p_instance, p_base, p_now, v_clock) IS NULL
@@ -67,7 +66,7 @@ BEGIN
     RETURNING is_breaker_new, commits INTO v_is_breaker_new, v_number;
   ELSE
     UPDATE slotkeeper_host SET hostname = p_hostname, breaker = p_breaker, capacity = p_capacity, slots = p_slots,
-      avg_wait_ms = p_avg_wait_ms, is_hot = p_is_hot, idle_since = p_idle_since, probed_at = p_probed_at, turn_at = p_turn_at,
+      avg_wait_ms = p_avg_wait_ms, idle_since = p_idle_since, weighted = p_weighted,
       progress = p_progress, meter_at = p_meter_at, last_end_at = p_last_end_at, forgotten_at = p_forgotten_at, fence = p_fence, fence_before = fence,
       is_breaker_new = breaker <> p_breaker, is_in_tail = p_changes IS NOT NULL, was_in_tail = is_in_tail, last_now = greatest(last_now, p_now), updated_at = greatest(v_clock, last_now),
       commits = commits + 1, tag = p_tag, offers_until = greatest(offers_until, p_offers_until), reserved_for = NULL,
@@ -121,13 +120,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
   RETURN (
     SELECT json_agg(slotkeeper_commit(p_schema, p_host, p_instance, p_base, p_tag, p_now, p_conflicts, p_forgets, p_hostname,
-      p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_is_hot, p_idle_since, p_probed_at, p_turn_at, p_progress, p_meter_at,
+      p_breaker, p_capacity, p_slots, p_avg_wait_ms, p_idle_since, p_weighted, p_progress, p_meter_at,
       p_last_end_at, p_fence, p_forgotten_at, p_offers_until, p_changes, p_records, p_names, p_numbers, p_ended, p_wake,
       p_lock_timeout => '50ms'))
     FROM json_to_recordset(p_commits::json) c (p_host text, p_instance text, p_base text, p_tag text, p_now double precision,
       p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision,
-      p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision,
-      p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision,
+      p_avg_wait_ms double precision, p_idle_since double precision, p_weighted jsonb, p_progress double precision, p_meter_at double precision, p_last_end_at double precision,
       p_fence bigint, p_forgotten_at double precision, p_offers_until double precision, p_changes text, p_records text[], p_names text[],
       p_numbers double precision[], p_ended text[], p_wake text[]));
 END $$;

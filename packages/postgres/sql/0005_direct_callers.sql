@@ -105,7 +105,6 @@ BEGIN
   h.meter_at := h.last_now;
   h.avg_wait_ms := 0;
   h.forgotten_at := slotkeeper_start_forgotten(h.last_now);
-  h.is_hot := false;
   RETURN h;
 END $$;
 
@@ -158,7 +157,7 @@ DECLARE
   v_reply json;
 BEGIN
   v_reply := slotkeeper_commit(slotkeeper_schema_number(), h.host, h.reserved_for, h.tag, slotkeeper_next_tag(h.tag), h.last_now,
-    0, false, n.hostname, n.breaker, n.capacity, n.slots, n.avg_wait_ms, n.is_hot, n.idle_since, n.probed_at, n.turn_at,
+    0, false, n.hostname, n.breaker, n.capacity, n.slots, n.avg_wait_ms, n.idle_since, n.weighted,
     n.progress, n.meter_at, n.last_end_at, n.fence, n.forgotten_at, 0,
     jsonb_build_object('head', slotkeeper_head(n), 'puts', p_puts, 'dels', p_dels)::text,
     ARRAY(

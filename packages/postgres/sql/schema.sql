@@ -78,21 +78,19 @@ CREATE TABLE slotkeeper_host (
   hostname text,
   idle_since double precision,
   is_breaker_new boolean NOT NULL DEFAULT true,
-  is_hot boolean NOT NULL,
   is_in_tail boolean NOT NULL DEFAULT true,
   last_end_at double precision,
   last_now double precision NOT NULL,
   meter_at double precision NOT NULL,
   offers_until double precision NOT NULL DEFAULT 0,
-  probed_at double precision,
   progress double precision NOT NULL,
   reserved_for text,
   reserved_until double precision NOT NULL DEFAULT 0,
   slots double precision NOT NULL,
   tag text NOT NULL,
-  turn_at double precision,
   updated_at double precision NOT NULL,
   was_in_tail boolean NOT NULL DEFAULT true,
+  weighted jsonb,
   CONSTRAINT slotkeeper_host_pkey PRIMARY KEY (host)
 ) WITH (fillfactor=30, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
@@ -404,7 +402,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_closed_breaker()
  IMMUTABLE
 -- text: md5 fb07c4c2f24d975ce77ccdc65508265e
 
-CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_is_hot boolean, p_idle_since double precision, p_probed_at double precision, p_turn_at double precision, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_forgotten_at double precision, p_offers_until double precision, p_changes text, p_records text[], p_names text[], p_numbers double precision[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL::double precision, p_lock_timeout text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_conflicts integer, p_forgets boolean, p_hostname text, p_breaker jsonb, p_capacity double precision, p_slots double precision, p_avg_wait_ms double precision, p_idle_since double precision, p_weighted jsonb, p_progress double precision, p_meter_at double precision, p_last_end_at double precision, p_fence bigint, p_forgotten_at double precision, p_offers_until double precision, p_changes text, p_records text[], p_names text[], p_numbers double precision[], p_ended text[], p_wake text[], p_most double precision DEFAULT NULL::double precision, p_lock_timeout text DEFAULT NULL::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -416,19 +414,19 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 f2ccc1d046419997f8d69d5675e0f314
+-- text: md5 f887ea17e4743b7aaa7c259e72c75a83
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
--- text: md5 decffadfcc48b20324896418c768dda9
+-- text: md5 7d4fc5358fc74b6397e57ea6e28ef279
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, n slotkeeper_host, p_puts jsonb, p_dels jsonb, p_most double precision DEFAULT NULL::double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 a552c85f48436625e1c61d1a7d70e591
+-- text: md5 f5e2ef7b66231c0d1bfdf62b488b66bd
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_locked(p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_forgets boolean, p_conflicts integer)
  RETURNS json
@@ -518,7 +516,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_head(h slotkeeper_host)
  RETURNS jsonb
  LANGUAGE sql
  IMMUTABLE
--- text: md5 55e93e6c78b37a88c4df1db3b83aaf16
+-- text: md5 11351720faba4fc8b05641fe9e928537
 
 CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  RETURNS text
@@ -590,7 +588,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_name_key(p_name text)
 CREATE OR REPLACE FUNCTION slotkeeper_new_host(h slotkeeper_host, p_slots double precision, p_hostname text)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 a037af1b52f09b7026474f1da9f18365
+-- text: md5 120a00e7bc912fada16b586173ce422c
 
 CREATE OR REPLACE FUNCTION slotkeeper_next_tag(p_tag text)
  RETURNS text

@@ -85,7 +85,8 @@ export interface Known {
 export type Note =
   | { readonly kind: "reclaimed"; readonly bucket: string; readonly fence: number }
   | { readonly kind: "uncollected"; readonly session: string; readonly bucket: string }
-  | { readonly kind: "denied"; readonly bucket: string }
+  /** The bucket was passed over for its limit or cooldown. */
+  | { readonly kind: "refused"; readonly bucket: string }
   | EndNote;
 
 /** The decision ended a session without a slot (`ends.ts`). */

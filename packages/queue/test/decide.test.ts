@@ -28,7 +28,6 @@ class Decider {
       limits: { policy, loadedAt: now, hostname: undefined },
       isSemaphore: false,
       mostEnds: 100,
-      random: () => 0.9,
       newSecret: () => `${this.#secrets++}`,
       isPolledHere: (session) => polled.includes(session),
       awayHere: () => undefined,

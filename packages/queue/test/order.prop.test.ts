@@ -1,15 +1,15 @@
 import {
   Book,
-  BucketOrder,
   type DecideContext,
   decide,
   type HostPolicy,
   type Input,
+  type Line,
   type Rank,
-  type Ranked,
   ranksBefore,
   resolveHost,
   resolveOptions,
+  SlotSeconds,
   usedPerWeight,
 } from "@slotkeeper/queue";
 import * as fc from "fast-check";
@@ -22,8 +22,9 @@ const ranked = fc.record({
   asOf: fc.integer({ min: 0, max: 100 }),
 });
 
-function withIndex(ranks: readonly Omit<Rank, "headAt">[]): Ranked[] {
-  return ranks.map((rank, headAt) => ({ ...rank, headAt, orderIndex: -1, orderClass: undefined }));
+function withIndex(ranks: readonly Omit<Rank, "headAt" | "weighted">[]): Line[] {
+  const none = { weighted: undefined, orderIndex: -1, orderClass: undefined, turnIndex: -1 };
+  return ranks.map((rank, headAt) => ({ ...rank, headAt, ...none }));
 }
 
 describe("the index of the order", () => {
@@ -36,7 +37,7 @@ describe("the index of the order", () => {
         fc.integer({ min: 100, max: 10_000 }),
         (ranks, removals, level, now) => {
           const present = new Set(withIndex(ranks));
-          const order = new BucketOrder<Ranked>();
+          const order = new SlotSeconds();
           for (const one of present) order.add(one);
           for (const pick of removals) {
             const one = [...present][pick % Math.max(1, present.size)];
@@ -59,7 +60,7 @@ describe("the index of the order", () => {
         fc.array(ranked, { minLength: 3, maxLength: 3 }),
         fc.double({ min: 0, max: 8, noNaN: true }),
         (ranks, level) => {
-          const [a, b, c] = withIndex(ranks) as [Ranked, Ranked, Ranked];
+          const [a, b, c] = withIndex(ranks) as [Line, Line, Line];
           const before = (one: Rank, other: Rank) => ranksBefore(one, other, level, 200);
           expect(before(a, a)).toBe(false);
           expect(before(a, b) && before(b, a)).toBe(false);
@@ -75,7 +76,7 @@ describe("the index of the order", () => {
         fc.array(ranked, { minLength: 2, maxLength: 2 }),
         fc.double({ min: 0, max: 8, noNaN: true }),
         (ranks, level) => {
-          const [a, b] = withIndex(ranks.map((rank) => ({ ...rank, weight: 1 }))) as [Ranked, Ranked];
+          const [a, b] = withIndex(ranks.map((rank) => ({ ...rank, weight: 1 }))) as [Line, Line];
           const byHand =
             a.inFlight !== b.inFlight
               ? a.inFlight < b.inFlight
@@ -184,7 +185,6 @@ function contextOf(policy: HostPolicy, now: number, newSecret: () => string): De
     idleMs,
     mostEnds: 3,
     scheduler,
-    random: () => 0,
     newSecret,
     isPolledHere: () => true,
     awayHere: () => undefined,

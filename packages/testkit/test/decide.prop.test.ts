@@ -121,7 +121,6 @@ function contextOf({ instance, polled }: Step, now: number, at: number): DecideC
     idleMs,
     mostEnds: MOST_ENDS,
     scheduler,
-    random: () => 0.5,
     newSecret: () => `${at}-${tokens++}`,
     isPolledHere: (session) => polled.includes(session),
     awayHere: (session) => (polled.includes(session) || now % 2 < 1 ? undefined : now - collectMs),

@@ -17,7 +17,8 @@ export class HandOvers {
 
   constructor(buckets: number, now: number) {
     this.#buckets = buckets;
-    const more = { lastEndAt: now, avgWaitMs: 4321.125, isHot: true, probedAt: now, turnAt: now };
+    const weighted = { isHot: true, triedAt: now, turnAt: now };
+    const more = { lastEndAt: now, avgWaitMs: 4321.125, weighted };
     this.#head = { ...headOf(now), slots: 4, ...more };
   }
 

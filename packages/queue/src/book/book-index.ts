@@ -1,6 +1,8 @@
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import { IndexedHeap } from "../indexed-heap.ts";
-import { BucketOrder } from "../order/bucket-order.ts";
+import type { Order } from "../order/contract.ts";
+import { orderOf } from "../order/order-of.ts";
+import type { WeightedSettings } from "../order/weighted/settings.ts";
 import { SmallMap } from "../small-map.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";
@@ -30,14 +32,14 @@ export class BookIndex {
   #dirty: Bucket[] = [];
   // Created when first needed: a host that is used once needs none of these, and a new host should cost little.
   #waiters: WaiterIndex | undefined;
-  #order: BucketOrder<Bucket> | undefined;
-  #denied: IndexedHeap<"denyIndex", Bucket> | undefined;
+  #order: Order | undefined;
+  /** Buckets with waiters that are in their cooldown, the one that ends first first. */
+  #cooling: IndexedHeap<"coolIndex", Bucket> | undefined;
   /** Buckets without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
   #idle: IndexedHeap<"idleIndex", Bucket> | undefined;
-  /** Buckets without slots or waiters that have numbers of the weighted scheduler; the one idle for the longest time first. */
+  /** Buckets without slots or waiters whose account has other numbers; the one idle for the longest time first. */
   #resting: IndexedHeap<"restIndex", Bucket> | undefined;
-  #turns: IndexedHeap<"turnIndex", Bucket> | undefined;
-  #usesTurns = false;
+  #scheduler: WeightedSettings | undefined;
   #policy: HostPolicy | undefined;
   #goneAt = Number.NEGATIVE_INFINITY;
   #probes = 0;
@@ -69,7 +71,7 @@ export class BookIndex {
     return this.#pool;
   }
 
-  get order(): BucketOrder<Bucket> {
+  get order(): Order {
     this.#attachDirty();
     return this.#orderOf();
   }
@@ -97,8 +99,10 @@ export class BookIndex {
     return this.#endings.nextEnd;
   }
 
-  get nextDenied(): Bucket | undefined {
-    return this.#denied?.peek();
+  /** When the first cooldown of a bucket with waiters ends. */
+  get nextCoolAt(): number | undefined {
+    this.#attachDirty();
+    return this.#cooling?.peek()?.coolsUntil;
   }
 
   get nextIdle(): Bucket | undefined {
@@ -109,25 +113,6 @@ export class BookIndex {
   get nextResting(): Bucket | undefined {
     this.#attachDirty();
     return this.#resting?.peek();
-  }
-
-  /** For the weighted scheduler: the eligible bucket with the smallest virtual time. */
-  get nextTurn(): Bucket | undefined {
-    this.#attachDirty();
-    return this.#turns?.peek();
-  }
-
-  /** The eligible buckets with the smallest virtual times, in this order. */
-  firstTurns(count: number): Bucket[] {
-    this.#attachDirty();
-    const first: Bucket[] = [];
-    while (first.length < count) {
-      const bucket = this.#turns?.pop();
-      if (bucket === undefined) break;
-      first.push(bucket);
-    }
-    for (const bucket of first) this.#turns?.push(bucket);
-    return first;
   }
 
   bucket(name: string): Bucket | undefined {
@@ -143,23 +128,19 @@ export class BookIndex {
   }
 
   usePolicy(policy: HostPolicy): void {
-    const wasFifo = this.#policy?.order === "fifo";
-    const isFifo = policy.order === "fifo";
+    const isSame = policy.order === this.#policy?.order;
+    for (const bucket of this.#buckets.values()) this.detach(bucket);
     this.#policy = policy;
-    for (const bucket of this.#buckets.values()) this.detach(bucket);
-    if (wasFifo !== isFifo) this.#order = undefined;
+    if (!isSame) this.#order = undefined;
   }
 
-  /** Whether the weighted scheduler is enabled. */
-  get usesTurns(): boolean {
-    return this.#usesTurns;
-  }
-
-  /** Turns the index for the weighted scheduler (`nextTurn`) on or off. */
-  useTurns(isUsed: boolean): void {
-    if (this.#usesTurns === isUsed) return;
-    this.#usesTurns = isUsed;
+  /** The settings of the weighted scheduler. Undefined: it is off. */
+  useScheduler(settings: WeightedSettings | undefined): void {
+    const { scheduler, pollIntervalMs } = this.#scheduler ?? {};
+    if (settings?.scheduler === scheduler && settings?.pollIntervalMs === pollIntervalMs) return;
     for (const bucket of this.#buckets.values()) this.detach(bucket);
+    this.#scheduler = settings;
+    this.#order = undefined;
   }
 
   set<K extends IndexedKind>(kind: K, ...change: Change<K>): void;
@@ -230,7 +211,7 @@ export class BookIndex {
     bucket.isDirty = true;
     this.#dirty.push(bucket);
     this.#order?.remove(bucket);
-    this.#turns?.remove(bucket);
+    this.#cooling?.remove(bucket);
     this.#idle?.remove(bucket);
     this.#resting?.remove(bucket);
     this.#pool.leave(bucket);
@@ -259,14 +240,11 @@ export class BookIndex {
   #setAccount(...[before, after]: Change<"account">): void {
     const bucket = this.open((before ?? after)?.key ?? "");
     this.detach(bucket);
-    this.#denied?.remove(bucket);
     bucket.account = after;
+    bucket.weighted = after?.weighted;
     bucket.weight = after?.weight ?? 1;
     bucket.usedMs = after?.usedMs ?? 0;
     bucket.asOf = after?.asOf ?? 0;
-    if (after?.denyUntil === undefined) return;
-    this.#denied ??= new IndexedHeap("denyIndex", allowedBefore);
-    this.#denied.push(bucket);
   }
 
   #hold(name: string, by: 1 | -1, at: number | undefined, isProbe: boolean): void {
@@ -298,13 +276,12 @@ export class BookIndex {
     bucket.isDirty = false;
     if (head !== undefined) bucket.headAt = head.record.arrivedAt;
     bucket.limit = this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name);
-    bucket.cools = this.#endings.hasCooldown(bucket.name);
+    bucket.coolsUntil = this.#endings.cooldownOf(bucket.name)?.until;
     this.#pool.enter(bucket);
     this.#ledger.recount(bucket);
-    if (bucket.isEligible) {
-      this.#orderOf().add(bucket);
-      if (this.#usesTurns) this.#takesTurns(bucket);
-    } else if (bucket.account !== undefined && !bucket.isActive) this.#rests(bucket);
+    if (bucket.coolsUntil !== undefined && bucket.waiting + bucket.outsiders > 0) this.#cools(bucket);
+    if (head !== undefined) this.#orderOf().add(bucket);
+    else if (bucket.account !== undefined && !bucket.isActive) this.#rests(bucket);
     if (bucket.isEmpty) this.#buckets.delete(bucket.name);
   }
 
@@ -316,18 +293,18 @@ export class BookIndex {
     return this.#waiters;
   }
 
-  #orderOf(): BucketOrder<Bucket> {
-    this.#order ??= new BucketOrder(this.#policy?.order === "fifo");
+  #orderOf(): Order {
+    this.#order ??= orderOf(this.#policy?.order, this.#scheduler);
     return this.#order;
   }
 
-  #takesTurns(bucket: Bucket): void {
-    this.#turns ??= new IndexedHeap("turnIndex", turnBefore);
-    this.#turns.push(bucket);
+  #cools(bucket: Bucket): void {
+    this.#cooling ??= new IndexedHeap("coolIndex", coolsBefore);
+    this.#cooling.push(bucket);
   }
 
   #rests(bucket: Bucket): void {
-    if (bucket.hasTurns) {
+    if (bucket.hasNumbers) {
       this.#resting ??= new IndexedHeap("restIndex", isLongerIdle);
       this.#resting.push(bucket);
       return;
@@ -337,8 +314,8 @@ export class BookIndex {
   }
 }
 
-function allowedBefore(a: Bucket, b: Bucket): boolean {
-  return (a.account?.denyUntil ?? 0) < (b.account?.denyUntil ?? 0);
+function coolsBefore(a: Bucket, b: Bucket): boolean {
+  return (a.coolsUntil ?? 0) < (b.coolsUntil ?? 0);
 }
 
 function isNearer(a: Bucket, b: Bucket): boolean {
@@ -347,8 +324,4 @@ function isNearer(a: Bucket, b: Bucket): boolean {
 
 function isLongerIdle(a: Bucket, b: Bucket): boolean {
   return a.asOf < b.asOf;
-}
-
-function turnBefore(a: Bucket, b: Bucket): boolean {
-  return a.virtualTime === b.virtualTime ? a.headAt < b.headAt : a.virtualTime < b.virtualTime;
 }

@@ -111,6 +111,11 @@ export class Book implements RecordsAt {
     return Math.max(0, this.#head.slots - this.inFlight);
   }
 
+  /** The fair slots per weight of `order.ts`. */
+  get level(): number {
+    return this.index.ledger.level(this.#head.slots, this.inFlight);
+  }
+
   get<K extends RecordKind>(kind: K, key: string): RecordOf<K> | undefined {
     return this.#records.get(kind, key);
   }

@@ -28,8 +28,8 @@ class Nearest<R extends { readonly key: string }> {
     return this.#heap.peek()?.record;
   }
 
-  has(key: string): boolean {
-    return this.#byKey.has(key);
+  get(key: string): R | undefined {
+    return this.#byKey.get(key)?.record;
   }
 
   set(before: R | undefined, after: R | undefined): void {
@@ -74,8 +74,8 @@ export class Endings {
     return this.#ends?.next;
   }
 
-  hasCooldown(bucket: string): boolean {
-    return this.#cooldowns?.has(bucket) === true;
+  cooldownOf(bucket: string): CooldownRecord | undefined {
+    return this.#cooldowns?.get(bucket);
   }
 
   leaseOf(session: string): LeaseRecord | undefined {
@@ -83,7 +83,7 @@ export class Endings {
   }
 
   hasOffer(session: string): boolean {
-    return this.#offers?.has(session) === true;
+    return this.#offers?.get(session) !== undefined;
   }
 
   setLease(before: LeaseRecord | undefined, after: LeaseRecord | undefined): void {

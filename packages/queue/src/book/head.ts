@@ -11,13 +11,11 @@ export function newHead(now: number, fenceFloor: number): Head {
     meterAt: now,
     breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
     avgWaitMs: 0,
-    isHot: false,
     hostname: undefined,
     lastEndAt: undefined,
     capacity: undefined,
     idleSince: undefined,
-    probedAt: undefined,
-    turnAt: undefined,
+    weighted: undefined,
     forgottenAt: undefined,
   };
 }
@@ -27,8 +25,8 @@ export function newHead(now: number, fenceFloor: number): Head {
  * fields.
  */
 export function copyOf(head: Head): Head {
-  const { slots, fence, now, progress, meterAt, breaker, avgWaitMs, isHot } = head;
-  const { hostname, lastEndAt, capacity, idleSince, probedAt, turnAt, forgottenAt } = head;
+  const { slots, fence, now, progress, meterAt, breaker, avgWaitMs } = head;
+  const { hostname, lastEndAt, capacity, idleSince, weighted, forgottenAt } = head;
   return {
     slots,
     fence,
@@ -37,13 +35,11 @@ export function copyOf(head: Head): Head {
     meterAt,
     breaker,
     avgWaitMs,
-    isHot,
     hostname,
     lastEndAt,
     capacity,
     idleSince,
-    probedAt,
-    turnAt,
+    weighted,
     forgottenAt,
   };
 }

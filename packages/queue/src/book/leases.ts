@@ -1,6 +1,5 @@
 import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
-import { allowFrom } from "./deny.ts";
 import type { LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
 import { rememberEnd } from "./session-ends.ts";
 import { charge, retire } from "./use.ts";
@@ -66,7 +65,6 @@ export function offerSlot(book: Book, waiter: WaiterRecord, lapsesAt: number, is
 export function dropOffer(book: Book, { key, bucket }: OfferRecord): void {
   charge(book, bucket);
   book.del("offer", key);
-  allowFrom(book, bucket, book.now);
   retire(book, bucket);
 }
 
@@ -82,7 +80,6 @@ export function endLease(book: Book, lease: LeaseRecord): void {
 export function dropLease(book: Book, { key, bucket }: LeaseRecord): void {
   charge(book, bucket);
   book.del("lease", key);
-  allowFrom(book, bucket, book.now);
   retire(book, bucket);
 }
 
@@ -99,10 +96,7 @@ export function releaseLease(book: Book, lease: LeaseRecord, hitAt: number | und
   if (smoothMs > 0) book.draft.lastEndAt = Math.max(lastEndAt ?? endsAt, endsAt);
   if (cooldownMs > 0 && lease.bucket !== SHARED_BUCKET) startCooldown(book, lease.bucket, endsAt + cooldownMs);
   if (endsAt <= now) endLease(book, lease);
-  else {
-    book.put({ ...lease, endsAt, isReleased: true });
-    allowFrom(book, lease.bucket, endsAt);
-  }
+  else book.put({ ...lease, endsAt, isReleased: true });
   return endsAt;
 }
 

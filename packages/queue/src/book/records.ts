@@ -1,5 +1,6 @@
 import type { LiveLimitField } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
+import type { WeightedHead, WeightedLine } from "../order/weighted/settings.ts";
 
 /**
  * The state of a host as plain data: a head, and records by kind and key. Every store, the journal and the simulator
@@ -89,7 +90,7 @@ export interface SessionRecord {
 /** `released`: the session got a slot, and the slot has ended. */
 export type SessionEnd = "timeout" | "canceled" | "throttled" | "released";
 
-/** A bucket's use of the host, its deny window, and its numbers for the weighted scheduler. */
+/** A bucket's use of the host. */
 export interface AccountRecord {
   readonly kind: "account";
   /** The bucket. */
@@ -98,13 +99,9 @@ export interface AccountRecord {
   /** Slot-milliseconds used up to `asOf`; from there on each slot it holds adds one per millisecond. */
   readonly usedMs: number;
   readonly asOf: number;
-  /** The bucket is not considered for a slot before this time. */
-  readonly denyUntil?: number | undefined;
-  readonly denyReason?: "ip-limit" | "cooldown" | undefined;
-  /** How often the bucket was considered although no slot was free, and when that was last counted. */
-  readonly waitCount?: number | undefined;
-  readonly waitCountedAt?: number | undefined;
-  readonly virtualTime?: number | undefined;
+  /** When the bucket was last passed over for its limit or cooldown, and that was reported. */
+  readonly refusedAt?: number | undefined;
+  readonly weighted?: WeightedLine | undefined;
 }
 
 /** The bucket gets no slot before `until`. */
@@ -192,11 +189,7 @@ export interface Head {
   /** The average wait of sessions that were granted or timed out, and since when no session has waited. */
   readonly avgWaitMs: number;
   readonly idleSince?: number | undefined;
-  readonly isHot: boolean;
-  /** When the weighted scheduler last handed out a slot, or last considered buckets although no slot was free. */
-  readonly probedAt?: number | undefined;
-  /** The virtual time of the last turn. */
-  readonly turnAt?: number | undefined;
+  readonly weighted?: WeightedHead | undefined;
   /** Ends of sessions up to this time may be forgotten (`session-ends.ts`). Absent: none that is needed. */
   readonly forgottenAt?: number | undefined;
 }

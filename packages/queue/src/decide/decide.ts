@@ -1,7 +1,6 @@
+import { becomeIdle } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { isCounted, isPristine } from "../book/breaker.ts";
-import { allowBuckets } from "../book/deny.ts";
-import { becomeIdle } from "../book/heat.ts";
 import { dropOffer, endCooldowns, endLease } from "../book/leases.ts";
 import { forgetCapacity, useLimits } from "../book/limits.ts";
 import type { LeaseRecord, OfferRecord } from "../book/records.ts";
@@ -31,7 +30,7 @@ const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "limits", "breake
 
 /**
  * Makes the decision about a host: applies the inputs to the book, then hands out free slots. The layers of the funnel
- * in order: 1 breaker, 2 waiter pool, 3 deny windows, 4 heat, 5 quota, 6 turns, 7 slot with bucket limit and cooldown.
+ * in order: 1 breaker, 2 waiter pool, 3 limit and cooldown of the bucket, 4 to 6 the order, 7 slot.
  *
  * DECIDE1 A host never has more than `slots` leases and offers, and a bucket never more than its limit.
  * DECIDE2 A session gets at most one slot in its life, and none after it ended or after its deadline.
@@ -48,7 +47,7 @@ const CREATES: ReadonlySet<Input["kind"]> = new Set(["arrive", "limits", "breake
 export function decide(book: Book, inputs: readonly Input[], context: DecideContext): Decision {
   const deciding: Deciding = { book, context, inputs, notes: [], wake: [] };
   const now = Math.max(context.now, book.head.now);
-  book.index.useTurns(context.scheduler.isEnabled);
+  book.index.useScheduler(context.scheduler.isEnabled ? context : undefined);
   if (book.limits === undefined && !inputs.some((input) => createsHost(input, context))) return unknownHost(inputs);
   catchUp(deciding, now);
   if (book.tag === undefined) startForgotten(book);
@@ -58,7 +57,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   // First the breaker: an offer from before it opened becomes no lease.
   throttleWaiters(deciding);
   collectOffers(deciding);
-  allowBuckets(book);
+  if ((book.index.nextCoolAt ?? Number.POSITIVE_INFINITY) <= book.now) endCooldowns(book);
   admitWaiters(book, context.collectMs);
   // A grant frees a place in the pool, and the waiter that gets it may be granted a slot, too.
   do handOut(deciding);

@@ -19,7 +19,6 @@ export interface DecideContext {
   /** How many ends of sessions the host keeps. */
   readonly mostEnds: number;
   readonly scheduler: SchedulerOptions;
-  readonly random: () => number;
   /** At least 128 random bits, for slot tokens. */
   readonly newSecret: () => string;
   /** Whether this instance has a poll of the session open. */

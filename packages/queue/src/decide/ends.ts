@@ -1,5 +1,5 @@
+import { addWait } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
-import { addWait } from "../book/heat.ts";
 import { dropLease, releaseLease } from "../book/leases.ts";
 import type { SessionRecord, WaiterRecord } from "../book/records.ts";
 import { endNeededUntil, isEndForgotten, rememberEnd } from "../book/session-ends.ts";

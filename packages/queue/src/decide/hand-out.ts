@@ -1,16 +1,18 @@
+import { addWait } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { phaseFor, throttleFor, viewBreaker } from "../book/breaker.ts";
 import type { Bucket } from "../book/bucket.ts";
-import { denyBucket } from "../book/deny.ts";
-import { addWait, isHot } from "../book/heat.ts";
 import { dropOffer, grantLease, offerSlot } from "../book/leases.ts";
 import type { WaiterRecord } from "../book/records.ts";
-import { countWait, halveWait, takeTurn } from "../book/turns.ts";
+import { charge } from "../book/use.ts";
 import { placeClient } from "../book/waiters.ts";
 import { bucketLimit } from "../host-policy.ts";
 import { slotTokenOf } from "../slot-token.ts";
 import { type Deciding, OFFER_MS, wakeInstance } from "./deciding.ts";
 import { endWaiter } from "./ends.ts";
+
+/** How often a bucket is reported as refused if there is no cooldown. */
+const REFUSED_MS = 3_000;
 
 /**
  * Turns offers into leases if the session has a poll open here. If the client is known to be away, the slot goes to the
@@ -50,40 +52,36 @@ export function throttleWaiters(deciding: Deciding): void {
   }
 }
 
-/** Layers 4 to 7: DECIDE6, DECIDE7. */
+/** Layers 3 to 7: DECIDE6, DECIDE7. */
 export function handOut(deciding: Deciding): void {
   const { book } = deciding;
-  const { scheduler } = deciding.context;
-  const isWeighted = scheduler.isEnabled && isHostHot(deciding);
-  const freeBefore = book.free;
+  const { order } = book.index;
+  order.begin(book);
   while (book.free > 0) {
-    const bucket = isWeighted ? book.index.nextTurn : bestBucket(deciding);
-    if (bucket === undefined) return;
-    const waiter = headOf(deciding, bucket);
-    if (waiter === undefined) continue;
-    const isProbe = isHalfOpen(deciding, waiter);
+    const line = book.index.order.next(book);
+    const waiter = line && headOf(deciding, line);
+    if (line !== undefined && waiter === undefined) continue;
+    const isProbe = waiter !== undefined && isHalfOpen(deciding, waiter);
     if (isProbe && book.index.probes >= book.policy.breaker.halfOpenProbes) return;
-    if (isWeighted) takeTurn(book, bucket, scheduler);
-    const reason = refusal(book, bucket.name, bucket.inFlight);
-    halveWait(book, bucket.name);
-    if (reason === undefined) hand(deciding, waiter, isProbe);
-    else deny(deciding, bucket, reason);
+    refusePassedOver(deciding);
+    if (line === undefined || waiter === undefined) return;
+    order.granted(book, line);
+    hand(deciding, waiter, isProbe);
   }
-  if (!isWeighted) return;
-  if (book.free < freeBefore) book.draft.probedAt = book.now;
-  else considerInVain(deciding);
+  order.full(book);
 }
 
-function isHostHot(deciding: Deciding): boolean {
-  const { book } = deciding;
-  const hot = isHot(book, deciding.context);
-  if (hot !== book.head.isHot) book.draft.isHot = hot;
-  return hot;
-}
-
-function bestBucket(deciding: Deciding): Bucket | undefined {
-  const { index, head, inFlight, now } = deciding.book;
-  return index.order.best(index.ledger.level(head.slots, inFlight), now);
+/** Reports the best line if only its own limit or cooldown keeps it from the slot, at most once per cooldown (or 3 s). */
+function refusePassedOver({ book, notes }: Deciding): void {
+  const { order } = book.index;
+  const line = order.passedOver(book);
+  if (line === undefined) return;
+  const { cooldownMs } = book.policy;
+  const refusedAt = line.account?.refusedAt ?? Number.NEGATIVE_INFINITY;
+  if (book.now - refusedAt < (cooldownMs > 0 ? cooldownMs : REFUSED_MS)) return;
+  book.put({ ...charge(book, line.name), refusedAt: book.now });
+  order.refused(book, line);
+  notes.push({ kind: "refused", bucket: line.name });
 }
 
 /** The oldest waiter of the bucket, if its client is present and its deadline has not passed. */
@@ -116,17 +114,6 @@ function isHalfOpen(deciding: Deciding, { openMs }: WaiterRecord): boolean {
   return phaseFor(viewBreaker(book.head.breaker, book.now), openMs) === "half-open";
 }
 
-/** Layer 7: why the bucket itself may not get a slot. */
-export function refusal(book: Book, name: string, inFlight: number): "ip-limit" | "cooldown" | undefined {
-  if (inFlight >= bucketLimit(book.policy, name)) return "ip-limit";
-  return (book.get("cooldown", name)?.until ?? 0) > book.now ? "cooldown" : undefined;
-}
-
-function deny(deciding: Deciding, bucket: Bucket, reason: "ip-limit" | "cooldown"): void {
-  denyBucket(deciding.book, bucket.name, reason, deciding.context.random());
-  deciding.notes.push({ kind: "denied", bucket: bucket.name });
-}
-
 /** Grants a lease if the client has a poll open here, otherwise makes an offer. */
 export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean): void {
   const { book } = deciding;
@@ -139,17 +126,4 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
   const isHere = waiter.instance === instance;
   offerSlot(book, waiter, book.now + (isHere || waiter.awayAt !== undefined ? collectMs : OFFER_MS), isProbe);
   if (!isHere) wakeInstance(deciding, waiter.instance);
-}
-
-/**
- * Layer 5: no slot is free. Considering a bucket in vain raises its weight, but does not use its turn: otherwise each
- * bucket that joins later would overtake those that have waited for long. It happens at most once per poll interval,
- * and the quota limits the number of buckets.
- */
-function considerInVain({ book, context }: Deciding): void {
-  const { scheduler, pollIntervalMs } = context;
-  if (book.now - (book.head.probedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
-  const buckets = book.index.firstTurns(scheduler.maxProbesPerCycle ?? book.policy.slots);
-  book.draft.probedAt = book.now;
-  for (const bucket of buckets) countWait(book, bucket, pollIntervalMs);
 }

@@ -1,16 +1,17 @@
+import { becomeBusy } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
-import { becomeBusy } from "../book/heat.ts";
 import { dropLease, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
 import { joinCapacity, useLive } from "../book/limits.ts";
 import type { LeaseRecord, SessionRecord, WaiterRecord } from "../book/records.ts";
 import { isEndForgotten, noteArrival } from "../book/session-ends.ts";
 import { standingOf } from "../book/standing.ts";
 import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
+import { bucketLimit } from "../host-policy.ts";
 import type { Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, MISSING } from "./deciding.ts";
 import { endSession, takeEnd } from "./ends.ts";
-import { hand, refusal } from "./hand-out.ts";
+import { hand } from "./hand-out.ts";
 
 /** Applies one input to the book. It grants no slots, except to a new session when no other session waits. */
 export function takeInput(deciding: Deciding, input: Input): Outcome {
@@ -119,8 +120,9 @@ function isAlone({ book, context, inputs }: Deciding, { session, bucket }: Input
   if (context.scheduler.isEnabled) return false;
   if (inputs.length > 1 || book.size("waiter") > 0 || book.free === 0 || !context.isPolledHere(session)) return false;
   const { breaker } = book.head;
-  if (breaker.openedAt !== undefined || book.index.bucket(bucket)?.isDenied === true) return false;
-  return refusal(book, bucket, book.index.bucket(bucket)?.inFlight ?? 0) === undefined;
+  if (breaker.openedAt !== undefined) return false;
+  const held = book.index.bucket(bucket)?.inFlight ?? 0;
+  return held < bucketLimit(book.policy, bucket) && (book.get("cooldown", bucket)?.until ?? 0) <= book.now;
 }
 
 function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }): void {

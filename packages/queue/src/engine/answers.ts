@@ -60,7 +60,7 @@ export function blockedBy({ host, claims, openMs }: Session, now: number): Block
   const waiter = book.get("waiter", claims.id);
   if (waiter === undefined || book.get("offer", claims.id) !== undefined) return undefined;
   const bucket = book.index.bucket(waiter.bucket);
-  if (bucket?.deniedUntil !== undefined && bucket.deniedUntil > now) return bucket.account?.denyReason;
+  if (bucket?.obstacle !== undefined) return bucket.obstacle;
   if (!waiter.isInside) return "waiter-pool";
   if (phaseFor(host.breaker(now), openMs) === "half-open") return "breaker";
   return "host-limit";

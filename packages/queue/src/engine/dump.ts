@@ -1,5 +1,4 @@
 import type { BlockedBy } from "@slotkeeper/protocol";
-import { isHot } from "../book/heat.ts";
 import { blockedBy, estimatedWait } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
 import type { QueueCounts } from "./events.ts";
@@ -59,7 +58,8 @@ interface BucketDump {
   readonly pending: number;
   readonly places: number;
   readonly inFlight: number;
-  readonly deniedForMs: number;
+  /** Why the bucket itself may not get a slot now. */
+  readonly obstacle: "ip-limit" | "cooldown" | undefined;
   readonly waitCount: number;
   readonly virtualTime: number;
 }
@@ -134,14 +134,14 @@ export function inspect(host: Host, engine: EngineContext): HostInspection {
   };
 }
 
-export function glance(host: Host, { time, options }: EngineContext): HostGlance {
+export function glance(host: Host, { time }: EngineContext): HostGlance {
   const { book } = host;
   return {
     host: host.key,
     hostname: host.hostname,
     pending: host.pending,
     avgWaitMs: book.head.avgWaitMs,
-    isHot: book.limits !== undefined && options().scheduler.isEnabled && isHot(book, options()),
+    isHot: book.limits !== undefined && book.index.order.isHot(book),
     oldestArrivedAt: oldestArrivedAt(host),
     isStoreDown: host.isStoreDown,
     breaker: host.breaker(time.now()).phase,
@@ -149,19 +149,18 @@ export function glance(host: Host, { time, options }: EngineContext): HostGlance
 }
 
 function dumpHost(host: Host, engine: EngineContext): HostDump {
-  const now = engine.time.now();
   return {
     ...glance(host, engine),
     buckets: Array.from(
       host.book.index.buckets,
-      ({ name, places, outsiders, parked, inFlight, deniedUntil, account }) => ({
+      ({ name, places, outsiders, parked, inFlight, obstacle, weighted }) => ({
         bucket: name,
         pending: places + outsiders + parked,
         places,
         inFlight,
-        deniedForMs: Math.max(0, (deniedUntil ?? now) - now),
-        waitCount: account?.waitCount ?? 0,
-        virtualTime: account?.virtualTime ?? 0,
+        obstacle,
+        waitCount: weighted?.waitCount ?? 0,
+        virtualTime: weighted?.virtualTime ?? 0,
       }),
     ),
     waiting: Array.from(host.waiting, dumpWaiting),

@@ -100,7 +100,7 @@ export function newCounts(): QueueCounts {
 export function eventOf(host: string, note: Note): QueueEvent {
   const { bucket } = note;
   if (note.kind === "reclaimed") return { type: "reclaimed", host, bucket, fence: note.fence };
-  if (note.kind === "denied")
+  if (note.kind === "refused")
     return { type: "probe-decision", host, bucket, isAllowed: false, reason: "ip_deny_window" };
   if (note.kind === "uncollected") return { type: "uncollected", host, bucket, session: note.session };
   return endEvent(host, note);

@@ -182,7 +182,7 @@ export class Host implements CycleHost {
   }
 
   decideContext(): DecideContext {
-    const { time, instance, random, newSecret, seenAt } = this.#engine;
+    const { time, instance, newSecret, seenAt } = this.#engine;
     const { isPolledHere, awayHere, isTokenSent } = this.#listener;
     const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
     const { mostEnds } = this.#engine;
@@ -197,7 +197,6 @@ export class Host implements CycleHost {
       idleMs,
       mostEnds,
       scheduler,
-      random,
       newSecret,
       isPolledHere,
       awayHere,

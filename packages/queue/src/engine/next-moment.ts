@@ -11,23 +11,21 @@ export function nextMoment({ hasPending, cache }: CycleHost, engine: EngineConte
   const { book } = cache;
   if (book.limits === undefined || (!hasPending && book.size("waiter") === 0)) return undefined;
   let first = Number.POSITIVE_INFINITY;
-  for (const at of hasPending ? moments(book, engine) : ownMoments(book)) {
+  for (const at of hasPending ? moments(book) : ownMoments(book)) {
     if (at !== undefined && at > book.now && at < first) first = at;
   }
   if (first === Number.POSITIVE_INFINITY) return undefined;
   return hasBestWaiter(book, engine.instance) ? first : first + OTHERS_WAIT_MS;
 }
 
-function moments({ index, head, now, free }: Book, engine: EngineContext): (number | undefined)[] {
-  const { scheduler, pollIntervalMs } = engine.options();
+function moments(book: Book): (number | undefined)[] {
+  const { index, head } = book;
   return [
     index.nextLease?.endsAt,
     index.nextOffer?.lapsesAt,
-    index.nextDenied?.account?.denyUntil,
-    // A bucket outside the pool has no deny window, because no slot was tried for it.
-    free > 0 && index.pool.hasOutsiders ? index.nextCooldown?.until : undefined,
+    book.free > 0 ? index.nextCoolAt : undefined,
     closesAt(head.breaker),
-    scheduler.isEnabled && head.isHot ? (head.probedAt ?? now) + pollIntervalMs : undefined,
+    index.order.nextMoment(book),
   ];
 }
 
@@ -40,8 +38,8 @@ function ownMoments({ index }: Book): (number | undefined)[] {
   return [nextLease?.isReleased === true ? nextLease.endsAt : undefined, nextOffer?.lapsesAt];
 }
 
-function hasBestWaiter({ index, head, inFlight, now }: Book, instance: string): boolean {
-  const best = index.order.best(index.ledger.level(head.slots, inFlight), now);
-  const first = (best ?? index.nextDenied)?.head?.record;
+function hasBestWaiter(book: Book, instance: string): boolean {
+  const { order } = book.index;
+  const first = (order.next(book) ?? order.passedOver(book))?.head?.record;
   return first === undefined || first.instance === instance;
 }

@@ -1,7 +1,9 @@
 import type { Book } from "../book/book.ts";
 import type { Bucket } from "../book/bucket.ts";
 import type { WaiterRecord } from "../book/records.ts";
-import { BucketOrder, type OrderClass, type Ranked } from "../order/bucket-order.ts";
+import type { Line, Ranking } from "../order/contract.ts";
+import type { OrderClass } from "../order/slot-seconds.ts";
+import type { WeightedLine } from "../order/weighted/settings.ts";
 
 /** Up to this number of waiters, positions are calculated after each change. Above it, at most once in this time. */
 const EXACT_UP_TO = 256;
@@ -33,7 +35,8 @@ export class Positions {
   }
 }
 
-class Line implements Ranked {
+/** A copy of a line. */
+class LineCopy implements Line {
   readonly waiters: WaiterRecord[] = [];
   next = 0;
   inFlight: number;
@@ -43,35 +46,37 @@ class Line implements Ranked {
   headAt = 0;
   orderIndex = -1;
   orderClass: OrderClass | undefined;
+  turnIndex = -1;
+  weighted: WeightedLine | undefined;
 
   constructor(bucket: Bucket | undefined, now: number) {
     this.inFlight = bucket?.inFlight ?? 0;
     this.weight = bucket?.weight ?? 1;
     this.usedMs = bucket?.usedMs ?? 0;
     this.asOf = bucket?.asOf ?? now;
+    this.weighted = bucket?.weighted;
   }
 }
 
 function rank(book: Book, now: number): Map<string, number> {
   const ranks = new Map<string, number>();
-  const lines = new Map<string, Line>();
+  const lines = new Map<string, LineCopy>();
   const outside: WaiterRecord[] = [];
   for (const waiter of byArrival(book.all("waiter"))) {
     if (!waiter.isInside) outside.push(waiter);
     else if (book.get("offer", waiter.key) !== undefined) ranks.set(waiter.key, ranks.size + 1);
     else lineOf(lines, waiter.bucket, book, now).waiters.push(waiter);
   }
-  const level = book.index.ledger.level(book.head.slots, book.inFlight);
-  const order = new BucketOrder<Line>(book.policy.order === "fifo");
-  for (const line of lines.values()) addTo(order, line);
-  for (let line = order.best(level, now); line !== undefined; line = order.best(level, now)) {
+  const { level } = book;
+  const ranking = book.index.order.newRanking(book);
+  for (const line of lines.values()) addTo(ranking, line);
+  while (ranking.size > 0) {
+    const line = ranking.best(level, now) as LineCopy;
     ranks.set((line.waiters[line.next] as WaiterRecord).key, ranks.size + 1);
-    order.remove(line);
+    ranking.remove(line);
     line.next++;
-    line.usedMs += line.inFlight * (now - line.asOf);
-    line.asOf = now;
-    line.inFlight++;
-    if (line.next < line.waiters.length) addTo(order, line);
+    ranking.advance(line, now);
+    if (line.next < line.waiters.length) addTo(ranking, line);
   }
   for (const { key } of outside) ranks.set(key, ranks.size + 1);
   return ranks;
@@ -81,16 +86,16 @@ function byArrival(waiters: Iterable<WaiterRecord>): WaiterRecord[] {
   return [...waiters].sort((a, b) => a.arrivedAt - b.arrivedAt);
 }
 
-function lineOf(lines: Map<string, Line>, name: string, book: Book, now: number): Line {
+function lineOf(lines: Map<string, LineCopy>, name: string, book: Book, now: number): LineCopy {
   let line = lines.get(name);
   if (line === undefined) {
-    line = new Line(book.index.bucket(name), now);
+    line = new LineCopy(book.index.bucket(name), now);
     lines.set(name, line);
   }
   return line;
 }
 
-function addTo(order: BucketOrder<Line>, line: Line): void {
+function addTo(ranking: Ranking, line: LineCopy): void {
   line.headAt = line.waiters[line.next]?.arrivedAt ?? 0;
-  order.add(line);
+  ranking.add(line);
 }

@@ -75,7 +75,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     breaker: viewBreaker(head.breaker, now),
     live: limits?.live,
     avgWaitMs: head.avgWaitMs,
-    isHot: head.isHot,
+    isHot: head.weighted?.isHot ?? false,
     buckets: [...names].map((bucket) => {
       const { weight = 1, usedMs = 0, asOf = now } = accounts.get(bucket) ?? {};
       const inFlight = held.get(bucket) ?? 0;

@@ -177,7 +177,6 @@ export class Calls {
       idleMs: 90_000,
       mostEnds: 10_000,
       scheduler: SCHEDULER,
-      random: () => 0.5,
       newSecret,
       isPolledHere: (session) => session === polled,
       awayHere: () => undefined,

@@ -3,7 +3,7 @@ import { HOUR_MS, SlotsAndEnds } from "./slots-and-ends.ts";
 
 /** The layers in which a decision hands out slots, after its inputs: breaker, offers, waiter pool, slots. */
 
-/** How long an offer lasts for a poll that is open at another instance, and a refusal without a cooldown. */
+/** How long an offer lasts for a poll that is open at another instance, and how often a bucket is refused without a cooldown. */
 export const OFFER_MS = 50;
 const REFUSED_MS = 3_000;
 
@@ -55,18 +55,14 @@ export class HandOut extends SlotsAndEnds {
     return isAdmitted;
   }
 
-  /** A slot is free, but no waiter inside may have it: one whose bucket was refused gives its place to one that may. */
+  /** A slot is free, but no waiter inside may have it: one whose bucket may not gives its place to one that may. */
   swap(): boolean {
     if (this.free <= 0 || !this.isPoolFull()) return false;
-    const stuck = this.inside().filter(({ bucket }) =>
-      this.buckets.some((one) => one.bucket === bucket && this.isRefused(one)),
+    const stuck = this.inside().filter(
+      ({ bucket }) => this.waiting(bucket).length > 0 && this.obstacle(bucket) !== undefined,
     );
     const leaves = this.loser(stuck);
-    const enters = this.entrant(
-      ({ bucket }) =>
-        this.obstacle(bucket) === undefined &&
-        !this.buckets.some((one) => one.bucket === bucket && this.isRefused(one)),
-    );
+    const enters = this.entrant(({ bucket }) => this.obstacle(bucket) === undefined);
     if (leaves === undefined || enters === undefined) return false;
     leaves.isInside = false;
     this.enter(enters, this.context);
@@ -78,11 +74,15 @@ export class HandOut extends SlotsAndEnds {
   handOut(): void {
     const { collectMs, scheduler } = this.context;
     const isHot = scheduler.isEnabled && this.measureHeat();
-    const freeBefore = this.free;
     while (this.free > 0) {
-      const bucket = isHot ? this.turns(collectMs)[0] : this.best(collectMs);
+      const { open, blocked } = this.competing(collectMs);
+      const bucket = this.best(open, collectMs);
       const waiter = bucket && this.head(bucket.bucket, collectMs);
-      if (bucket === undefined || waiter === undefined) return;
+      const best = this.best(blocked, collectMs);
+      if (bucket === undefined || waiter === undefined) {
+        this.refuse(best);
+        return;
+      }
       if (this.noteAway(waiter)) continue;
       if (waiter.deadlineAt <= this.now) {
         this.addWait(waiter);
@@ -92,14 +92,12 @@ export class HandOut extends SlotsAndEnds {
       const isProbe = this.openForMs() < HOUR_MS && this.openForMs() >= waiter.openMs;
       const probes = this.slots.filter((slot) => slot.isProbe).length;
       if (isProbe && probes >= this.policy.breaker.halfOpenProbes) return;
+      if (best !== undefined && this.best([bucket, best], collectMs) === best) this.refuse(best);
       if (isHot) this.takeTurn(bucket);
       bucket.waits = Math.floor(bucket.waits / 2);
-      const reason = this.obstacle(bucket.bucket);
-      if (reason === undefined) this.hand(waiter, isProbe);
-      else this.refuse(bucket, reason);
+      this.hand(waiter, isProbe);
     }
-    if (isHot && this.free === freeBefore) this.considerInVain();
-    else if (isHot) this.turn.triedAt = this.now;
+    if (isHot) this.considerInVain();
   }
 
   /** A waiter with an open poll here gets a lease, any other an offer. */
@@ -122,14 +120,12 @@ export class HandOut extends SlotsAndEnds {
     }
   }
 
-  /** Until the reason is over, and at most for its cooldown (or 3 s) and up to a third more, the bucket is not tried again. */
-  refuse(bucket: Bucket, reason: "limit" | "cooldown"): void {
+  /** The best bucket is passed over for its limit or cooldown. It counts at most once per cooldown (or 3 s). */
+  refuse(best: Bucket | undefined): void {
     const { cooldownMs } = this.policy;
-    const window = (cooldownMs > 0 ? cooldownMs : REFUSED_MS) * (1 + this.context.random() / 3);
-    const ends = reason === "limit" ? this.slots.map((slot) => ({ ...slot, until: slot.endsAt })) : this.cooldowns;
-    const over = ends.filter((one) => one.bucket === bucket.bucket).map(({ until }) => until);
-    const until = reason === "limit" ? Math.min(...over) : Math.max(...over);
-    bucket.refusal = { reason, until: Math.min(this.now + window, until) };
+    if (best === undefined || this.now - best.refusedAt < (cooldownMs > 0 ? cooldownMs : REFUSED_MS)) return;
+    Object.assign(best, { refusedAt: this.now, waits: Math.floor(best.waits / 2) });
+    this.notes.push({ kind: "refused", bucket: best.bucket });
   }
 
   // The weighted scheduler.
@@ -148,7 +144,7 @@ export class HandOut extends SlotsAndEnds {
 
   takeTurn(bucket: Bucket): void {
     const { baseWeight, weightPerWait } = this.context.scheduler;
-    this.turn.virtualTime = bucket.virtualTime;
+    this.turn = { triedAt: this.now, virtualTime: bucket.virtualTime };
     bucket.virtualTime += 1 / Math.max(1, baseWeight + weightPerWait * bucket.waits);
   }
 
@@ -157,7 +153,8 @@ export class HandOut extends SlotsAndEnds {
     const { scheduler, pollIntervalMs, collectMs } = this.context;
     if (this.now - this.turn.triedAt < pollIntervalMs) return;
     this.turn.triedAt = this.now;
-    for (const bucket of this.turns(collectMs).slice(0, scheduler.maxProbesPerCycle ?? this.policy.slots)) {
+    const open = this.turns(this.competing(collectMs).open, collectMs);
+    for (const bucket of open.slice(0, scheduler.maxProbesPerCycle ?? this.policy.slots)) {
       if (this.now - bucket.waitedAt >= pollIntervalMs)
         Object.assign(bucket, { waits: bucket.waits + 1, waitedAt: this.now });
     }

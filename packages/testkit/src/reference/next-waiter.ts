@@ -38,10 +38,18 @@ export type Bucket = Pick<Joining, "bucket"> & {
   weight: number;
   used: number;
   activeAt: number;
-  refusal: { readonly reason: "limit" | "cooldown"; until: number } | undefined;
+  refusedAt: number;
   waits: number;
   waitedAt: number;
   virtualTime: number;
+};
+
+/** The numbers of a bucket besides its use. They are kept for an idle period. */
+export const NO_NUMBERS = {
+  refusedAt: Number.NEGATIVE_INFINITY,
+  waits: 0,
+  waitedAt: Number.NEGATIVE_INFINITY,
+  virtualTime: 0,
 };
 
 export class State {
@@ -85,6 +93,12 @@ export class State {
     );
   }
 
+  /** Whether a present client waits for the bucket, or for a place. */
+  isWanted(bucket: string): boolean {
+    const outside = this.waiters.filter((one) => one.bucket === bucket && !one.isInside && one.awayAt === undefined);
+    return this.waiting(bucket).length + outside.length > 0;
+  }
+
   isActive(bucket: string): boolean {
     return this.held(bucket) > 0 || this.waiting(bucket).length > 0;
   }
@@ -97,10 +111,6 @@ export class State {
   obstacle(bucket: string): "limit" | "cooldown" | undefined {
     if (this.held(bucket) >= this.limit(bucket)) return "limit";
     return this.cooldowns.some((one) => one.bucket === bucket && one.until > this.now) ? "cooldown" : undefined;
-  }
-
-  isRefused({ bucket, refusal }: Bucket): boolean {
-    return refusal !== undefined && (refusal.reason === "cooldown" || this.held(bucket) >= this.limit(bucket));
   }
 
   /** Each slot adds to the use of its bucket. The meter grows by min(slots, demand) / weights of the active buckets. */
@@ -124,10 +134,9 @@ export class State {
   /** A bucket that becomes active starts at the meter, but never below its use. A changed weight keeps its use per weight. */
   activate(bucket: string, weight: number, level = this.meter): Bucket {
     const start = Math.min(level, this.meter) * weight;
-    const numbers = { refusal: undefined, waits: 0, waitedAt: Number.NEGATIVE_INFINITY, virtualTime: 0 };
     let found = this.buckets.find((one) => one.bucket === bucket);
     if (found === undefined)
-      this.buckets.push((found = { bucket, weight, used: start, activeAt: this.now, ...numbers }));
+      this.buckets.push((found = { bucket, weight, used: start, activeAt: this.now, ...NO_NUMBERS }));
     const idleUse = this.isAhead(found) ? Math.max(found.used, start) : start;
     const used = this.isActive(bucket) ? found.used * (weight / found.weight) : idleUse;
     return Object.assign(found, { weight, used, activeAt: this.now });
@@ -143,20 +152,23 @@ export class State {
     return first(present, ({ arrivedAt }) => [arrivedAt]);
   }
 
-  /** The buckets that can be tried now. */
-  eligible(collectMs: number): Bucket[] {
-    return this.buckets.filter((one) => this.head(one.bucket, collectMs) !== undefined && !this.isRefused(one));
+  /** The buckets that compete for a slot, and of them those that may have one. */
+  competing(collectMs: number): { all: Bucket[]; open: Bucket[]; blocked: Bucket[] } {
+    const all = this.buckets.filter(({ bucket }) => this.head(bucket, collectMs) !== undefined);
+    const open = all.filter(({ bucket }) => this.obstacle(bucket) === undefined);
+    return { all, open, blocked: all.filter((one) => !open.includes(one)) };
   }
 
   /** The order: zone, slots per weight, use per weight, oldest head (docs/explanation/fairness.md), or only the last. */
-  best(collectMs: number): Bucket | undefined {
+  best(among: Bucket[], collectMs: number): Bucket | undefined {
+    if (this.heat.isHot) return this.turns(among, collectMs)[0];
     const { slots, order } = this.policy;
     const wanting = this.buckets.filter(
       ({ bucket }) => this.waiting(bucket).length > 0 && this.held(bucket) < this.limit(bucket),
     );
     const heldByOthers = this.slots.length - sum(wanting, ({ bucket }) => this.held(bucket));
     const level = Math.max(0, slots - heldByOthers) / sum(wanting, ({ weight }) => weight);
-    return first(this.eligible(collectMs), ({ bucket, weight, used }) => {
+    return first(among, ({ bucket, weight, used }) => {
       const headAt = this.head(bucket, collectMs)?.arrivedAt ?? 0;
       const [held, share] = [this.held(bucket), level * weight];
       const zone = held + 1 <= share + TINY ? 0 : held < share - TINY ? 1 : 2;
@@ -165,9 +177,9 @@ export class State {
   }
 
   /** The order at a hot host: the smallest virtual time, then the oldest head. */
-  turns(collectMs: number): Bucket[] {
+  turns(among: Bucket[], collectMs: number): Bucket[] {
     const headAt = ({ bucket }: Bucket) => this.head(bucket, collectMs)?.arrivedAt ?? 0;
-    return this.eligible(collectMs).toSorted((a, b) => a.virtualTime - b.virtualTime || headAt(a) - headAt(b));
+    return among.toSorted((a, b) => a.virtualTime - b.virtualTime || headAt(a) - headAt(b));
   }
 
   inside(bucket?: string): Waiter[] {
@@ -193,12 +205,13 @@ export class State {
     return bucket === "" || this.inside(bucket).length < this.policy.waitersPerBucket;
   }
 
-  /** A bucket without other waiters takes its first turn at the minimum of those that wait, and not in front of them. */
+  /** A bucket without other waiters takes its first turn at the minimum of those that wait, and not before the last turn. */
   enter(waiter: Waiter, context: DecideContext, level?: number): void {
     const isAlone = this.waiting(waiter.bucket).length === 0;
     const bucket = this.activate(waiter.bucket, waiter.weight, level);
-    const minimum = this.turns(context.collectMs)[0]?.virtualTime ?? this.turn.virtualTime;
-    if (context.scheduler.isEnabled && isAlone) bucket.virtualTime = Math.max(bucket.virtualTime, minimum);
+    const minimum = this.turns(this.competing(context.collectMs).all, context.collectMs)[0]?.virtualTime ?? 0;
+    const start = Math.max(this.turn.virtualTime, minimum);
+    if (context.scheduler.isEnabled && isAlone) bucket.virtualTime = Math.max(bucket.virtualTime, start);
     waiter.isInside = true;
   }
 }

@@ -1,6 +1,6 @@
 import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue";
 import { HandOut, OFFER_MS } from "./hand-out.ts";
-import { type Bucket, first, type Slot, type Waiter } from "./next-waiter.ts";
+import { type Bucket, first, NO_NUMBERS, type Slot, type Waiter } from "./next-waiter.ts";
 import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, isCounted, KEPT_MS } from "./slots-and-ends.ts";
 
 /**
@@ -9,9 +9,9 @@ import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, isCounted, KEPT_MS }
  * Four parts, each a class on top of the one before: who is next (`next-waiter.ts`), how slots and sessions end
  * (`slots-and-ends.ts`), the layers that hand out slots (`hand-out.ts`), and here time, limits and inputs. Where the
  * specification is silent, it follows the engine: which of several offers is collected first, when a semaphore may get
- * another capacity, and that a bucket at a hot host joins at the minimum of the buckets that can be tried.
- * It leaves out what no client can see: which instances a commit notifies, and the log of refused buckets. It does not
- * define the order of waiters of different buckets that arrived at exactly the same time.
+ * another capacity, and that a bucket at a hot host joins not before the last turn.
+ * It leaves out what no client can see: which instances a commit notifies. It does not define the order of waiters of
+ * different buckets that arrived at exactly the same time.
  */
 
 const DONE: Outcome = { kind: "done" };
@@ -34,7 +34,7 @@ export class ReferenceBook extends HandOut {
     const outcomes = inputs.map((input) => this.take(input));
     this.throttleWaiters();
     this.collectOffers();
-    for (const bucket of this.buckets) if ((bucket.refusal?.until ?? 0) <= this.now) bucket.refusal = undefined;
+    if (this.cooldowns.some(({ bucket, until }) => until <= this.now && this.isWanted(bucket))) this.endCooldowns();
     this.admit();
     do this.handOut();
     while (this.admit() || this.swap());
@@ -227,7 +227,9 @@ export class ReferenceBook extends HandOut {
     const isDisplacing = loser !== undefined && this.inside(loser.bucket).length >= this.inside(bucket).length + fewer;
     const isAdmitted = this.hasRoom(bucket) && (!this.isPoolFull() || isDisplacing);
     if (isAdmitted && loser !== undefined) loser.isInside = false;
-    const best = this.best(this.context.collectMs);
+    const { collectMs } = this.context;
+    const { open, blocked } = this.competing(collectMs);
+    const best = this.best(open, collectMs) ?? this.best(blocked, collectMs);
     if (isAdmitted)
       this.enter(waiter, this.context, isReturning && best !== undefined ? best.used / best.weight : undefined);
     this.waiters.push(waiter);
@@ -305,11 +307,11 @@ export class ReferenceBook extends HandOut {
       this.ends.shift();
     }
     const idle = this.buckets.filter(({ bucket }) => !this.isActive(bucket));
-    for (const one of idle)
-      if (this.now - one.activeAt >= idleMs)
-        Object.assign(one, { waits: 0, waitedAt: Number.NEGATIVE_INFINITY, virtualTime: 0 });
-    const isNeeded = (one: Bucket) => this.isAhead(one) || this.isRefused(one) || one.waits > 0 || one.virtualTime > 0;
+    for (const one of idle) if (this.now - one.activeAt >= idleMs) Object.assign(one, NO_NUMBERS);
+    const isNeeded = (one: Bucket) =>
+      this.isAhead(one) || one.waits > 0 || one.virtualTime > 0 || Number.isFinite(one.refusedAt);
     this.buckets = this.buckets.filter((one) => !idle.includes(one) || isNeeded(one));
+    this.endCooldowns();
     this.leaveCapacity();
     if (this.waiters.length === 0 && this.heat.avgWaitMs > 0) this.heat.idleSince ??= this.now;
   }

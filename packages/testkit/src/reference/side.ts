@@ -59,7 +59,7 @@ export class Side {
     this.#view = view;
     for (const [session, token] of this.#host.tokens()) this.#tokens.set(session, token);
     for (const { session } of view.waiters) (this.#lives.get(session) as Life).pendingAt = this.#now;
-    return { outcomes, notes: notes.filter(({ kind }) => kind !== "denied").toSorted(byText), isForgotten, ...view };
+    return { outcomes, notes: notes.toSorted(byText), isForgotten, ...view };
   }
 
   #limits({ config }: Step): ResolvedHost {
@@ -153,7 +153,7 @@ export class Side {
   }
 
   #contextOf(step: Step): DecideContext {
-    const { instance, polled, away, sent, seenMs, random } = step;
+    const { instance, polled, away, sent, seenMs } = step;
     const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = this.#options[step.config] as QueueOptions;
     const { isSemaphore, mostEnds } = this.#history;
     return {
@@ -171,7 +171,6 @@ export class Side {
       idleMs,
       mostEnds,
       scheduler,
-      random: () => random,
       newSecret: this.#changed.newSecret ?? (() => `${this.#secrets++}`),
       isPolledHere: (session) => polled.includes(session),
       awayHere: (session) => (away[session] === undefined ? undefined : this.#now - collectMs - away[session]),

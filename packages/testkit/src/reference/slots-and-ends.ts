@@ -27,11 +27,19 @@ export class SlotsAndEnds extends State {
     lease.endsAt = Math.min(Math.max(heldUntil, spacedUntil, now), now + leaseMs);
     lease.isReleased = true;
     if (smoothMs > 0) this.lastEndAt = Math.max(lastEndAt, lease.endsAt);
-    if (cooldownMs > 0 && lease.bucket !== "")
-      this.cooldowns.push({ bucket: lease.bucket, until: lease.endsAt + cooldownMs });
+    if (cooldownMs > 0 && lease.bucket !== "") this.coolDown(lease.bucket, lease.endsAt + cooldownMs);
     if (lease.endsAt <= now) this.endLease(lease);
-    else this.allow(lease.bucket, lease.endsAt);
     return lease.endsAt;
+  }
+
+  /** A cooldown that runs longer is not shortened. */
+  coolDown(bucket: string, until: number): void {
+    if (this.cooldowns.some((one) => one.bucket === bucket && one.until >= until)) return;
+    this.cooldowns = [...this.cooldowns.filter((one) => one.bucket !== bucket), { bucket, until }];
+  }
+
+  endCooldowns(): void {
+    this.cooldowns = this.cooldowns.filter(({ until }) => until > this.now);
   }
 
   endLease(lease: Slot): void {
@@ -43,13 +51,6 @@ export class SlotsAndEnds extends State {
 
   vacate(slot: Slot): void {
     this.slots = this.slots.filter((one) => one !== slot);
-    this.allow(slot.bucket, this.now);
-  }
-
-  /** A slot of the bucket ends at this time, so a refusal for the limit does, too. */
-  allow(bucket: string, at: number): void {
-    const refusal = this.buckets.find((one) => one.bucket === bucket)?.refusal;
-    if (refusal?.reason === "limit") refusal.until = Math.min(refusal.until, at);
   }
 
   offerOf(session: string): Slot | undefined {

@@ -112,12 +112,8 @@ function isOffered(kept: KeptHost, session: string): boolean {
   return of(kept, "offer").some(({ key }) => key === session);
 }
 
-/** A deny window for the limit of the bucket does not count: it must end when the bucket is below the limit. */
 function isCooling(kept: KeptHost, bucket: string, now: number): boolean {
-  const isDenied = of(kept, "account").some(
-    ({ key, denyUntil = 0, denyReason }) => key === bucket && denyUntil > now && denyReason === "cooldown",
-  );
-  return isDenied || of(kept, "cooldown").some(({ key, until }) => key === bucket && until > now);
+  return of(kept, "cooldown").some(({ key, until }) => key === bucket && until > now);
 }
 
 export function of<K extends RecordKind>({ records }: KeptHost, kind: K): RecordOf<K>[] {

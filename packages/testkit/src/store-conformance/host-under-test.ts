@@ -149,7 +149,6 @@ export function headOf(now: number): Head {
     meterAt: now,
     breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
     avgWaitMs: 12.75,
-    isHot: false,
   };
 }
 
