@@ -9,7 +9,6 @@ import {
   type QueueEvent,
   snapshotOf,
 } from "@slotkeeper/queue";
-import { Random } from "@slotkeeper/testkit/random";
 import { drained, VirtualClock } from "@slotkeeper/testkit/simulator";
 
 type More = Partial<BeginRequest>;
@@ -34,14 +33,12 @@ export class Bench {
   #ids = 0;
 
   constructor(config: FairQueueConfig = {}, shared?: Bench, isShared = false, mostEnds = 1_000) {
-    const random = new Random(1);
     const name = shared === undefined ? "one" : "two";
     this.clock = shared?.clock ?? new VirtualClock();
     this.memory = shared?.memory ?? new MemoryStore({ clock: this.clock, isShared });
     this.queue = new FairQueue({
       store: this.#recorded(),
       clock: this.clock,
-      random: () => random.next(),
       newSessionId: () => `${name}-${this.#ids++}`,
       newSecret: () => `${name}-secret-${this.#ids++}`,
       instance: name,

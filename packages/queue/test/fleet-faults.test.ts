@@ -16,7 +16,6 @@ function instanceOf(name: string, store: MemoryStore, clock: SkewedClock, events
   return new FairQueue({
     store,
     clock,
-    random: () => 0.5,
     newSessionId: () => `${name}-${ids++}`,
     newSecret: () => `${name}-secret-${ids++}`,
     instance: name,

@@ -538,4 +538,37 @@ describe("layer 6: weighted turns at a hot host", () => {
     }
     expect(silent.bucket).toBe("silent");
   });
+
+  test("positions are those in which the sessions get their slots, and not those of a cold host", async () => {
+    // With this base, waits do not change the weights.
+    const weightedScheduler = { enabled: true, hotPendingMin: 4, hotPendingFactor: 1, baseWeight: 1e18 };
+    const bench = new Bench({ ...NO_POOL, maxSlotPerHost: 1, maxSlotPerIp: -1, weightedScheduler });
+    const first = await bench.take("first");
+    const sessions: Followed[] = [];
+    for (const bucket of ["short", "long", "short", "other", "short", "other", "long", "short", "long", "short"])
+      sessions.push(await bench.want(bucket));
+    await bench.clock.run(12_000);
+    const waiting = () => sessions.filter(({ isGranted }) => !isGranted);
+    const pass = async (token: string) => {
+      const before = waiting();
+      await bench.release(token);
+      return before.find(({ isGranted }) => isGranted) as Followed;
+    };
+    let holder = await pass(first);
+    for (const holdMs of [10, 2_000, 10, 10, 10]) {
+      await bench.clock.run(holdMs);
+      holder = await pass(holder.slotToken);
+    }
+    expect(holder.session.bucket).toBe("other");
+    expect(isHot(bench)).toBe(true);
+    const positions = new Map(bench.queue.inspect("h")?.waiting.map(({ session, position }) => [session, position]));
+    const expected = waiting().toSorted(
+      (a, b) => Number(positions.get(a.session.id)) - Number(positions.get(b.session.id)),
+    );
+    const granted: Followed[] = [];
+    while (waiting().length > 0) granted.push((holder = await pass(holder.slotToken)));
+    expect(granted.map(({ session }) => session.id)).toEqual(expected.map(({ session }) => session.id));
+    // By slot-seconds, the bucket with short holds would be first. It had more turns.
+    expect(granted.map(({ session }) => session.bucket)).toEqual(["long", "short", "long", "short"]);
+  });
 });

@@ -62,7 +62,6 @@ test("a store that fails over and loses its last commits issues no fence twice (
   const next = new FairQueue({
     store: copy,
     clock: bench.clock,
-    random: () => 0.5,
     newSessionId: () => `next-${ids++}`,
     newSecret: () => `next-secret-${ids++}`,
     instance: "next",

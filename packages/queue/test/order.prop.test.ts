@@ -38,7 +38,7 @@ describe("the index of the order", () => {
         (ranks, removals, level, now) => {
           const present = new Set(withIndex(ranks));
           const order = new SlotSeconds();
-          for (const one of present) order.add(one);
+          for (const one of present) order.push(one);
           for (const pick of removals) {
             const one = [...present][pick % Math.max(1, present.size)];
             if (one === undefined) continue;

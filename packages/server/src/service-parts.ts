@@ -86,7 +86,6 @@ export class ServiceParts {
     return new FairQueue({
       store: this.telemetry.store,
       clock,
-      random: Math.random,
       newSessionId,
       newSecret,
       instance,

@@ -2,7 +2,7 @@ import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import { IndexedHeap } from "../indexed-heap.ts";
 import type { Order } from "../order/contract.ts";
 import { orderOf } from "../order/order-of.ts";
-import type { WeightedSettings } from "../order/weighted/settings.ts";
+import type { WeightedSettings } from "../order/weighted/numbers.ts";
 import { SmallMap } from "../small-map.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";

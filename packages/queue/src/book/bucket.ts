@@ -1,7 +1,7 @@
 import { IndexedHeap } from "../indexed-heap.ts";
 import type { Line } from "../order/contract.ts";
 import type { OrderClass } from "../order/slot-seconds.ts";
-import type { WeightedLine } from "../order/weighted/settings.ts";
+import type { WeightedLine } from "../order/weighted/numbers.ts";
 import type { AccountRecord, WaiterRecord } from "./records.ts";
 
 /** A waiter with its positions in the heaps of its bucket. */
@@ -110,7 +110,7 @@ export class Bucket implements Line {
 
   /** Whether a waiter of the bucket could get a slot now, if it had a place and a slot were free. */
   get isGrantable(): boolean {
-    return this.inFlight < this.limit && this.coolsUntil === undefined;
+    return this.obstacle === undefined;
   }
 
   /** Its account has more than its use: numbers that are kept for an idle period. */

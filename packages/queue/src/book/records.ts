@@ -1,6 +1,6 @@
 import type { LiveLimitField } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
-import type { WeightedHead, WeightedLine } from "../order/weighted/settings.ts";
+import type { WeightedHead, WeightedLine } from "../order/weighted/numbers.ts";
 
 /**
  * The state of a host as plain data: a head, and records by kind and key. Every store, the journal and the simulator

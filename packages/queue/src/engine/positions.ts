@@ -1,9 +1,6 @@
 import type { Book } from "../book/book.ts";
-import type { Bucket } from "../book/bucket.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { Line, Ranking } from "../order/contract.ts";
-import type { OrderClass } from "../order/slot-seconds.ts";
-import type { WeightedLine } from "../order/weighted/settings.ts";
 
 /** Up to this number of waiters, positions are calculated after each change. Above it, at most once in this time. */
 const EXACT_UP_TO = 256;
@@ -35,27 +32,10 @@ export class Positions {
   }
 }
 
-/** A copy of a line. */
-class LineCopy implements Line {
-  readonly waiters: WaiterRecord[] = [];
-  next = 0;
-  inFlight: number;
-  weight: number;
-  usedMs: number;
-  asOf: number;
-  headAt = 0;
-  orderIndex = -1;
-  orderClass: OrderClass | undefined;
-  turnIndex = -1;
-  weighted: WeightedLine | undefined;
-
-  constructor(bucket: Bucket | undefined, now: number) {
-    this.inFlight = bucket?.inFlight ?? 0;
-    this.weight = bucket?.weight ?? 1;
-    this.usedMs = bucket?.usedMs ?? 0;
-    this.asOf = bucket?.asOf ?? now;
-    this.weighted = bucket?.weighted;
-  }
+/** A copy of a line, of which the first waiters have their positions. */
+interface LineCopy extends Line {
+  readonly waiters: WaiterRecord[];
+  next: number;
 }
 
 function rank(book: Book, now: number): Map<string, number> {
@@ -89,7 +69,9 @@ function byArrival(waiters: Iterable<WaiterRecord>): WaiterRecord[] {
 function lineOf(lines: Map<string, LineCopy>, name: string, book: Book, now: number): LineCopy {
   let line = lines.get(name);
   if (line === undefined) {
-    line = new LineCopy(book.index.bucket(name), now);
+    const { inFlight = 0, weight = 1, usedMs = 0, asOf = now, weighted } = book.index.bucket(name) ?? {};
+    const rank = { inFlight, weight, usedMs, asOf, weighted, headAt: 0 };
+    line = { ...rank, orderIndex: -1, orderClass: undefined, turnIndex: -1, waiters: [], next: 0 };
     lines.set(name, line);
   }
   return line;
@@ -97,5 +79,5 @@ function lineOf(lines: Map<string, LineCopy>, name: string, book: Book, now: num
 
 function addTo(ranking: Ranking, line: LineCopy): void {
   line.headAt = line.waiters[line.next]?.arrivedAt ?? 0;
-  ranking.add(line);
+  ranking.push(line);
 }

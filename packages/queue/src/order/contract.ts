@@ -1,7 +1,7 @@
 import type { Book } from "../book/book.ts";
 import type { Bucket } from "../book/bucket.ts";
 import type { OrderClass } from "./slot-seconds.ts";
-import type { WeightedLine } from "./weighted/settings.ts";
+import type { WeightedLine } from "./weighted/numbers.ts";
 
 /** The port of the order: which line is next when a slot of a host is free. A line is the waiters of one bucket. */
 
@@ -30,7 +30,7 @@ export interface Line extends Rank {
 /** Lines in their order. */
 export interface Ranking {
   readonly size: number;
-  add(line: Line): void;
+  push(line: Line): void;
   /** A line that is not there is ignored. */
   remove(line: Line): void;
   /** The line that is next. `level`: the fair slots per weight. */

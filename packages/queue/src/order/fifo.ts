@@ -2,32 +2,19 @@ import { IndexedHeap } from "../indexed-heap.ts";
 import type { Line, Rank, Ranking } from "./contract.ts";
 
 /** First come, first served: the line with the oldest head. Cost: O(log n). */
-export class Fifo implements Ranking {
-  readonly #heap = new IndexedHeap<"orderIndex", Line>("orderIndex", isOlder);
+export class Fifo extends IndexedHeap<"orderIndex", Line> implements Ranking {
+  readonly isBefore = isOlder;
 
-  get size(): number {
-    return this.#heap.size;
-  }
-
-  add(line: Line): void {
-    this.#heap.push(line);
-  }
-
-  remove(line: Line): void {
-    this.#heap.remove(line);
+  constructor() {
+    super("orderIndex", isOlder);
   }
 
   best(): Line | undefined {
-    return this.#heap.peek();
+    return this.peek();
   }
 
-  isBefore(a: Rank, b: Rank): boolean {
-    return isOlder(a, b);
-  }
-
-  advance(): void {
-    // Only the head counts.
-  }
+  /** Only the head counts. */
+  advance(): void {}
 }
 
 function isOlder(a: Rank, b: Rank): boolean {

@@ -3,7 +3,7 @@ import type { Order } from "./contract.ts";
 import { Fifo } from "./fifo.ts";
 import { PlainOrder } from "./plain-order.ts";
 import { SlotSeconds } from "./slot-seconds.ts";
-import type { WeightedSettings } from "./weighted/settings.ts";
+import type { WeightedSettings } from "./weighted/numbers.ts";
 import { WeightedOrder } from "./weighted/weighted-order.ts";
 
 /** The order of a host by its configuration. */

@@ -16,8 +16,8 @@ export class PlainOrder implements Order {
   }
 
   add(line: Bucket): void {
-    if (line.isGrantable) this.#open.add(line);
-    else (this.#blocked ??= this.newRanking()).add(line);
+    if (line.isGrantable) this.#open.push(line);
+    else (this.#blocked ??= this.newRanking()).push(line);
   }
 
   remove(line: Bucket): void {

@@ -13,10 +13,11 @@ export interface OrderClass {
  * Finds the best line by `order.ts` without a search. Use grows with time, so the order in one heap over all lines would
  * change by itself. Within a class it cannot change. The best line is the best of the first lines of the classes.
  *
- * Cost: `add` and `remove` O(log n + classes), `best` O(classes). Classes differ in the number of slots held, so for
+ * Cost: `push` and `remove` O(log n + classes), `best` O(classes). Classes differ in the number of slots held, so for
  * one weight there are at most √(2·slots) of them: 5 slots give 3 classes, 1,000 slots give 45.
  */
 export class SlotSeconds implements Ranking {
+  readonly isBefore = ranksBefore;
   /**
    * The classes: few, and none is empty. The class that became empty last is kept, because it is usually the next one
    * needed.
@@ -29,7 +30,7 @@ export class SlotSeconds implements Ranking {
     return this.#size;
   }
 
-  add(line: Line): void {
+  push(line: Line): void {
     const { inFlight, weight } = line;
     let found = this.#classes.find((one) => one.inFlight === inFlight && one.weight === weight);
     if (found === undefined) {
@@ -59,10 +60,6 @@ export class SlotSeconds implements Ranking {
       if (best === undefined || ranksBefore(head, best, level, now)) best = head;
     }
     return best;
-  }
-
-  isBefore(a: Rank, b: Rank, level: number, now: number): boolean {
-    return ranksBefore(a, b, level, now);
   }
 
   advance(copy: Line, now: number): void {

@@ -1,42 +1,27 @@
 import { IndexedHeap } from "../../indexed-heap.ts";
 import type { SchedulerOptions } from "../../options.ts";
 import type { Line, Rank, Ranking } from "../contract.ts";
-import { NEW_LINE, type WeightedLine } from "./settings.ts";
+import { NEW_LINE, type WeightedLine } from "./numbers.ts";
 
 /**
- * Layer 6 of the funnel: which line is next at a hot host. Weighted round robin: the line with the smallest virtual time
- * takes its turn. Then its virtual time grows by 1/weight, with weight = base + perWait × waitCount. Cost: O(log n).
+ * Layer 6 of the funnel: weighted round robin. The line with the smallest virtual time takes its turn. Then its virtual
+ * time grows by 1/weight, with weight = base + perWait × waitCount. Cost: O(log n).
  */
-export class Turns implements Ranking {
+export class Turns extends IndexedHeap<"turnIndex", Line> implements Ranking {
+  readonly isBefore = isBefore;
   readonly #scheduler: SchedulerOptions;
-  readonly #heap = new IndexedHeap<"turnIndex", Line>("turnIndex", isBefore);
 
   constructor(scheduler: SchedulerOptions) {
+    super("turnIndex", isBefore);
     this.#scheduler = scheduler;
   }
 
-  get size(): number {
-    return this.#heap.size;
-  }
-
-  add(line: Line): void {
-    this.#heap.push(line);
-  }
-
-  remove(line: Line): void {
-    this.#heap.remove(line);
-  }
-
   best(): Line | undefined {
-    return this.#heap.peek();
-  }
-
-  isBefore(a: Rank, b: Rank): boolean {
-    return isBefore(a, b);
+    return this.peek();
   }
 
   advance(copy: Line): void {
-    copy.weighted = halved(afterTurn(copy.weighted, this.#scheduler));
+    copy.weighted = afterTurn(copy.weighted, this.#scheduler);
   }
 }
 
@@ -44,12 +29,13 @@ export function virtualTime({ weighted }: Rank): number {
   return weighted?.virtualTime ?? 0;
 }
 
+/** A grant takes a turn, and halves the number of waits. */
 export function afterTurn(
   line: WeightedLine = NEW_LINE,
   { baseWeight, weightPerWait }: SchedulerOptions,
 ): WeightedLine {
   const weight = Math.max(1, baseWeight + weightPerWait * line.waitCount);
-  return { ...line, virtualTime: line.virtualTime + 1 / weight };
+  return halved({ ...line, virtualTime: line.virtualTime + 1 / weight });
 }
 
 export function halved(line: WeightedLine): WeightedLine {
@@ -57,6 +43,6 @@ export function halved(line: WeightedLine): WeightedLine {
 }
 
 function isBefore(a: Rank, b: Rank): boolean {
-  const [timeA, timeB] = [virtualTime(a), virtualTime(b)];
-  return timeA === timeB ? a.headAt < b.headAt : timeA < timeB;
+  const ahead = virtualTime(a) - virtualTime(b);
+  return ahead === 0 ? a.headAt < b.headAt : ahead < 0;
 }

@@ -3,8 +3,7 @@ import type { Bucket } from "../../book/bucket.ts";
 import { charge } from "../../book/use.ts";
 import type { Order, Ranking } from "../contract.ts";
 import { PlainOrder } from "../plain-order.ts";
-import { measureHeat } from "./heat.ts";
-import { NEW_HEAD, NEW_LINE, type WeightedHead, type WeightedLine, type WeightedSettings } from "./settings.ts";
+import { NEW_HEAD, NEW_LINE, type WeightedHead, type WeightedLine, type WeightedSettings } from "./numbers.ts";
 import { afterTurn, halved, Turns, virtualTime } from "./turns.ts";
 
 /**
@@ -78,7 +77,7 @@ export class WeightedOrder implements Order {
   granted(book: Book, line: Bucket): void {
     if (book.head.weighted?.isHot !== true) return this.refused(book, line);
     putHead(book, { turnAt: virtualTime(line), triedAt: book.now });
-    putLine(book, line, halved(afterTurn(line.weighted, this.#settings.scheduler)));
+    putLine(book, line, afterTurn(line.weighted, this.#settings.scheduler));
   }
 
   /** A grant and a refusal halve the number of waits. */
@@ -102,6 +101,25 @@ export class WeightedOrder implements Order {
   #inForce({ head }: Book): Order {
     return head.weighted?.isHot === true ? this.#hot : this.#cold;
   }
+}
+
+/**
+ * Layer 4 of the funnel: is the host crowded?
+ *
+ * | pending, average wait                          | result       |
+ * |------------------------------------------------|--------------|
+ * | none pending, or average ≤ cold                | cold         |
+ * | ≥ max(factor × slots, least), average ≥ hot    | hot          |
+ * | anything between                               | unchanged    |
+ */
+function measureHeat(book: Book, { scheduler, pollIntervalMs }: WeightedSettings): boolean {
+  const { avgWaitMs, weighted, slots } = book.head;
+  const pending = book.size("waiter");
+  const coldMs = scheduler.coldAvgWaitMs ?? pollIntervalMs;
+  const hotMs = scheduler.hotAvgWaitMs ?? 3 * pollIntervalMs + book.policy.minHoldMs;
+  const crowd = Math.max(scheduler.hotPendingFactor * slots, scheduler.hotPendingMin);
+  if (pending === 0 || avgWaitMs <= coldMs) return false;
+  return weighted?.isHot === true || (pending >= crowd && avgWaitMs >= hotMs);
 }
 
 function putHead(book: Book, change: Partial<WeightedHead>): void {

@@ -1,6 +1,6 @@
 import type { SchedulerOptions } from "../../options.ts";
 
-/** What the weighted scheduler is configured with, and what it keeps in the records. Only this folder reads these fields. */
+/** What the weighted scheduler is configured with, and what it keeps in the records. Other folders only show it. */
 
 export interface WeightedSettings {
   readonly scheduler: SchedulerOptions;
