@@ -261,19 +261,22 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(outside.isGranted).toBe(true);
     });
 
-    test("layer 3: a bucket that is passed over for its limit is logged at most once in 3 s", async () => {
+    test("layer 3: a bucket that is passed over for its limit is logged once between two grants, and at most once in 3 s", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 9, maxSlotPerIp: 1 });
-      await bench.take("a");
+      const first = await bench.take("a");
       const second = await bench.want("a");
       expect(bench.queue.dump().hosts[0]?.buckets[0]).toMatchObject({ obstacle: "ip-limit" });
       const refused = { type: "probe-decision", host: "h", bucket: "a", isAllowed: false, reason: "ip_deny_window" };
       expect(bench.ofType("probe-decision")).toEqual([refused]);
+      const others = [await bench.want("a"), await bench.want("a")];
       await bench.clock.run(2_999);
-      await bench.take("b");
-      expect(bench.ofType("probe-decision")).toEqual([refused]);
       expect(await bench.queue.poll(second.session, { waitMs: 0 })).toMatchObject({ blockedBy: "ip-limit" });
+      await bench.release(first);
+      expect(second.isGranted).toBe(true);
+      expect(bench.ofType("probe-decision")).toEqual([refused]);
       await bench.clock.run(1);
-      await bench.take("c");
+      await bench.release(second.slotToken);
+      expect(others.map(({ isGranted }) => isGranted)).toEqual([true, false]);
       expect(bench.ofType("probe-decision")).toEqual([refused, refused]);
     });
 

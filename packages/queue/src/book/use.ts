@@ -54,11 +54,10 @@ export function join(book: Book, name: string, weight: number, isReturning = fal
   charge(book, name, weight, isReturning ? lowestLevel(book) : undefined);
 }
 
-/** The use per weight of the bucket that is next. Undefined: no bucket is. */
+/** The use per weight of the best bucket that waits. Undefined: none waits. */
 function lowestLevel(book: Book): number | undefined {
   book.runMeter();
-  const { order } = book.index;
-  const best = order.next(book) ?? order.passedOver(book);
+  const best = book.index.order.first(book);
   return best && usedPerWeight(best, book.head.meterAt);
 }
 

@@ -71,17 +71,21 @@ export function handOut(deciding: Deciding): void {
   order.full(book);
 }
 
-/** Reports the best line if only its own limit or cooldown keeps it from the slot, at most once per cooldown (or 3 s). */
+/** Reports the lines that only their own limit or cooldown keeps from the slot. */
 function refusePassedOver({ book, notes }: Deciding): void {
-  const { order } = book.index;
-  const line = order.passedOver(book);
-  if (line === undefined) return;
+  for (let line = book.index.order.passedOver(book); line !== undefined; line = book.index.order.passedOver(book)) {
+    book.put({ ...charge(book, line.name), refusedAt: book.now });
+    book.index.order.refused(book, line);
+    notes.push({ kind: "refused", bucket: line.name });
+  }
+}
+
+/** A bucket is reported at most once between two of its grants, and at most once per cooldown (or 3 s). */
+function forgetRefusal(book: Book, name: string): void {
   const { cooldownMs } = book.policy;
-  const refusedAt = line.account?.refusedAt ?? Number.NEGATIVE_INFINITY;
+  const refusedAt = book.index.bucket(name)?.account?.refusedAt ?? Number.POSITIVE_INFINITY;
   if (book.now - refusedAt < (cooldownMs > 0 ? cooldownMs : REFUSED_MS)) return;
-  book.put({ ...charge(book, line.name), refusedAt: book.now });
-  order.refused(book, line);
-  notes.push({ kind: "refused", bucket: line.name });
+  book.put({ ...charge(book, name), refusedAt: undefined });
 }
 
 /** The oldest waiter of the bucket, if its client is present and its deadline has not passed. */
@@ -118,6 +122,7 @@ function isHalfOpen(deciding: Deciding, { openMs }: WaiterRecord): boolean {
 export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean): void {
   const { book } = deciding;
   const { instance, isPolledHere, newSecret, collectMs } = deciding.context;
+  forgetRefusal(book, waiter.bucket);
   if (isPolledHere(waiter.key)) {
     addWait(book, book.now - waiter.arrivedAt);
     grantLease(book, waiter, { token: slotTokenOf(book.host, newSecret()), instance, isProbe });

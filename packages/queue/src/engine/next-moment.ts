@@ -40,6 +40,6 @@ function ownMoments({ index }: Book): (number | undefined)[] {
 
 function hasBestWaiter(book: Book, instance: string): boolean {
   const { order } = book.index;
-  const first = (order.next(book) ?? order.passedOver(book))?.head?.record;
+  const first = (order.next(book) ?? order.first(book))?.head?.record;
   return first === undefined || first.instance === instance;
 }

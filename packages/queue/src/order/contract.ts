@@ -54,8 +54,10 @@ export interface Order {
 
   /** The best line of those whose bucket may have a slot. */
   next(book: Book): Bucket | undefined;
-  /** The best line of the others, whose bucket is at its limit or in its cooldown, if it ranks before `next`. */
+  /** The best line whose bucket is at its limit or in its cooldown and is not reported for it, if it ranks before `next`. */
   passedOver(book: Book): Bucket | undefined;
+  /** The best of all lines. */
+  first(book: Book): Bucket | undefined;
   /** A ranking by the order in force, for copies of the lines. */
   newRanking(book: Book): Ranking;
   /** When the order may write something without an input. */

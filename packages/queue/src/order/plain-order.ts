@@ -5,10 +5,10 @@ import type { Order, Ranking } from "./contract.ts";
 /** The order of one ranking. Everything it needs is in the accounts (`use.ts`), so it writes nothing. */
 export class PlainOrder implements Order {
   readonly newRanking: () => Ranking;
-  /** Lines whose bucket may have a slot. */
+  /** Lines whose bucket may have a slot; lines that may not; of these, lines whose refusal is reported. */
   readonly #open: Ranking;
-  /** The other lines. Created when first needed. */
   #blocked: Ranking | undefined;
+  #refused: Ranking | undefined;
 
   constructor(newRanking: () => Ranking) {
     this.newRanking = newRanking;
@@ -16,13 +16,11 @@ export class PlainOrder implements Order {
   }
 
   add(line: Bucket): void {
-    if (line.isGrantable) this.#open.push(line);
-    else (this.#blocked ??= this.newRanking()).push(line);
+    this.#rankingOf(line).push(line);
   }
 
   remove(line: Bucket): void {
-    if (line.isGrantable) this.#open.remove(line);
-    else this.#blocked?.remove(line);
+    this.#rankingOf(line).remove(line);
   }
 
   next(book: Book): Bucket | undefined {
@@ -30,15 +28,29 @@ export class PlainOrder implements Order {
   }
 
   passedOver(book: Book): Bucket | undefined {
-    if (this.#blocked === undefined || this.#blocked.size === 0) return undefined;
-    const { level, now } = book;
-    const best = this.#blocked.best(level, now) as Bucket;
-    const next = this.#open.best(level, now);
-    return next === undefined || this.#open.isBefore(best, next, level, now) ? best : undefined;
+    return this.#ahead(this.#blocked, this.next(book), book);
+  }
+
+  first(book: Book): Bucket | undefined {
+    const next = this.passedOver(book) ?? this.next(book);
+    return this.#ahead(this.#refused, next, book) ?? next;
+  }
+
+  /** The best line of the ranking, if it is before `next`. */
+  #ahead(ranking: Ranking | undefined, next: Bucket | undefined, { level, now }: Book): Bucket | undefined {
+    const best = ranking?.best(level, now) as Bucket | undefined;
+    if (best === undefined || next === undefined) return best;
+    return this.#open.isBefore(best, next, level, now) ? best : undefined;
+  }
+
+  #rankingOf({ isGrantable, account }: Bucket): Ranking {
+    if (isGrantable) return this.#open;
+    if (account?.refusedAt === undefined) return (this.#blocked ??= this.newRanking());
+    return (this.#refused ??= this.newRanking());
   }
 
   /** The first lines whose bucket may have a slot, in their order. */
-  first(book: Book, count: number): Bucket[] {
+  firstOpen(book: Book, count: number): Bucket[] {
     const first: Bucket[] = [];
     for (let line = this.next(book); line !== undefined && first.length < count; line = this.next(book)) {
       this.remove(line);

@@ -26,10 +26,12 @@ export class SlotSeconds implements Ranking {
   #spare: OrderClass | undefined;
   #size = 0;
 
+  /** How many lines it has. */
   get size(): number {
     return this.#size;
   }
 
+  /** Adds a line. */
   push(line: Line): void {
     const { inFlight, weight } = line;
     let found = this.#classes.find((one) => one.inFlight === inFlight && one.weight === weight);
@@ -42,6 +44,7 @@ export class SlotSeconds implements Ranking {
     this.#size++;
   }
 
+  /** Removes a line; one that is not there is ignored. */
   remove(line: Line): void {
     const home = line.orderClass;
     if (home === undefined) return;
@@ -53,6 +56,7 @@ export class SlotSeconds implements Ranking {
     this.#spare = home;
   }
 
+  /** The line that is next. */
   best(level: number, now: number): Line | undefined {
     let best: Line | undefined;
     for (const { heap } of this.#classes) {
@@ -62,6 +66,7 @@ export class SlotSeconds implements Ranking {
     return best;
   }
 
+  /** Changes a copy of a line as a grant would. */
   advance(copy: Line, now: number): void {
     copy.usedMs += copy.inFlight * (now - copy.asOf);
     copy.asOf = now;

@@ -78,9 +78,10 @@ export class HandOut extends SlotsAndEnds {
       const { open, blocked } = this.competing(collectMs);
       const bucket = this.best(open, collectMs);
       const waiter = bucket && this.head(bucket.bucket, collectMs);
-      const best = this.best(blocked, collectMs);
+      const isAhead = (one: Bucket) => bucket === undefined || this.best([bucket, one], collectMs) === one;
+      const passedOver = blocked.filter((one) => one.refusedAt === undefined && isAhead(one));
       if (bucket === undefined || waiter === undefined) {
-        this.refuse(best);
+        this.refuse(passedOver);
         return;
       }
       if (this.noteAway(waiter)) continue;
@@ -92,7 +93,7 @@ export class HandOut extends SlotsAndEnds {
       const isProbe = this.openForMs() < HOUR_MS && this.openForMs() >= waiter.openMs;
       const probes = this.slots.filter((slot) => slot.isProbe).length;
       if (isProbe && probes >= this.policy.breaker.halfOpenProbes) return;
-      if (best !== undefined && this.best([bucket, best], collectMs) === best) this.refuse(best);
+      this.refuse(passedOver);
       if (isHot) this.takeTurn(bucket);
       bucket.waits = Math.floor(bucket.waits / 2);
       this.hand(waiter, isProbe);
@@ -105,7 +106,10 @@ export class HandOut extends SlotsAndEnds {
     const { session, bucket, weight, deadlineAt: keepUntil } = waiter;
     const { instance, isPolledHere, newSecret, collectMs } = this.context;
     const slot = { session, bucket, since: this.now, isProbe, isReleased: false, keepUntil };
-    this.activate(bucket, weight);
+    const { cooldownMs } = this.policy;
+    const active = this.activate(bucket, weight);
+    if (this.now - (active.refusedAt ?? this.now) >= (cooldownMs > 0 ? cooldownMs : REFUSED_MS))
+      active.refusedAt = undefined;
     this.slots = this.slots.filter((one) => one !== this.offerOf(session));
     if (isPolledHere(session)) {
       this.addWait(waiter);
@@ -120,12 +124,12 @@ export class HandOut extends SlotsAndEnds {
     }
   }
 
-  /** The best bucket is passed over for its limit or cooldown. It counts at most once per cooldown (or 3 s). */
-  refuse(best: Bucket | undefined): void {
-    const { cooldownMs } = this.policy;
-    if (best === undefined || this.now - best.refusedAt < (cooldownMs > 0 ? cooldownMs : REFUSED_MS)) return;
-    Object.assign(best, { refusedAt: this.now, waits: Math.floor(best.waits / 2) });
-    this.notes.push({ kind: "refused", bucket: best.bucket });
+  /** Buckets that are passed over for their limit or cooldown: once between two grants, and per cooldown (or 3 s). */
+  refuse(passedOver: readonly Bucket[]): void {
+    for (const one of passedOver) {
+      Object.assign(one, { refusedAt: this.now, waits: Math.floor(one.waits / 2) });
+      this.notes.push({ kind: "refused", bucket: one.bucket });
+    }
   }
 
   // The weighted scheduler.

@@ -38,7 +38,7 @@ export type Bucket = Pick<Joining, "bucket"> & {
   weight: number;
   used: number;
   activeAt: number;
-  refusedAt: number;
+  refusedAt: number | undefined;
   waits: number;
   waitedAt: number;
   virtualTime: number;
@@ -46,7 +46,7 @@ export type Bucket = Pick<Joining, "bucket"> & {
 
 /** The numbers of a bucket besides its use. They are kept for an idle period. */
 export const NO_NUMBERS = {
-  refusedAt: Number.NEGATIVE_INFINITY,
+  refusedAt: undefined,
   waits: 0,
   waitedAt: Number.NEGATIVE_INFINITY,
   virtualTime: 0,

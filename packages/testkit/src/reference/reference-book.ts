@@ -228,8 +228,7 @@ export class ReferenceBook extends HandOut {
     const isAdmitted = this.hasRoom(bucket) && (!this.isPoolFull() || isDisplacing);
     if (isAdmitted && loser !== undefined) loser.isInside = false;
     const { collectMs } = this.context;
-    const { open, blocked } = this.competing(collectMs);
-    const best = this.best(open, collectMs) ?? this.best(blocked, collectMs);
+    const best = this.best(this.competing(collectMs).all, collectMs);
     if (isAdmitted)
       this.enter(waiter, this.context, isReturning && best !== undefined ? best.used / best.weight : undefined);
     this.waiters.push(waiter);
@@ -309,7 +308,7 @@ export class ReferenceBook extends HandOut {
     const idle = this.buckets.filter(({ bucket }) => !this.isActive(bucket));
     for (const one of idle) if (this.now - one.activeAt >= idleMs) Object.assign(one, NO_NUMBERS);
     const isNeeded = (one: Bucket) =>
-      this.isAhead(one) || one.waits > 0 || one.virtualTime > 0 || Number.isFinite(one.refusedAt);
+      this.isAhead(one) || one.waits > 0 || one.virtualTime > 0 || one.refusedAt !== undefined;
     this.buckets = this.buckets.filter((one) => !idle.includes(one) || isNeeded(one));
     this.endCooldowns();
     this.leaveCapacity();

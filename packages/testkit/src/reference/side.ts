@@ -29,7 +29,7 @@ type SessionAsk = "arrive" | "again" | "extend" | "timeout" | "cancel" | "away" 
 
 const START = 1_000_000;
 
-/** One of the two hosts with its clients: the inputs follow from what they were told. */
+/** One of the two hosts with its clients: the inputs follow from the answers that they got. */
 export class Side {
   readonly #history: History;
   readonly #host: Host;

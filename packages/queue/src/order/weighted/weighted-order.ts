@@ -47,6 +47,10 @@ export class WeightedOrder implements Order {
     return this.#inForce(book).passedOver(book);
   }
 
+  first(book: Book): Bucket | undefined {
+    return this.#inForce(book).first(book);
+  }
+
   newRanking(book: Book): Ranking {
     return this.#inForce(book).newRanking(book);
   }
@@ -68,8 +72,7 @@ export class WeightedOrder implements Order {
     const bucket = book.index.bucket(name);
     if (bucket === undefined || bucket.waiting > 0) return;
     const { turnAt } = book.head.weighted ?? NEW_HEAD;
-    // The one that is passed over has the smaller virtual time.
-    const first = this.#hot.passedOver(book) ?? this.#hot.next(book);
+    const first = this.#hot.first(book);
     const start = Math.max(turnAt, first === undefined ? 0 : virtualTime(first));
     if (virtualTime(bucket) < start) putLine(book, bucket, { virtualTime: start });
   }
@@ -91,7 +94,7 @@ export class WeightedOrder implements Order {
     const { isHot, triedAt = Number.NEGATIVE_INFINITY } = book.head.weighted ?? NEW_HEAD;
     if (!isHot || book.now - triedAt < pollIntervalMs) return;
     putHead(book, { triedAt: book.now });
-    for (const line of this.#hot.first(book, scheduler.maxProbesPerCycle ?? book.policy.slots)) {
+    for (const line of this.#hot.firstOpen(book, scheduler.maxProbesPerCycle ?? book.policy.slots)) {
       const { waitCount, waitCountedAt = Number.NEGATIVE_INFINITY } = line.weighted ?? NEW_LINE;
       if (book.now - waitCountedAt < pollIntervalMs) continue;
       putLine(book, line, { waitCount: waitCount + 1, waitCountedAt: book.now });

@@ -89,7 +89,7 @@ class HostSlots {
     return undefined;
   }
 
-  /** When the bucket was certainly below its limit and without a cooldown or a deny window that follows it. */
+  /** When the bucket was certainly below its limit and without a cooldown. */
   #freeOf(bucket: string): readonly Span[] {
     let free = this.#buckets.get(bucket);
     if (free === undefined) {
