@@ -41,6 +41,10 @@ export class LowestLevels {
     if (first < 0) return amount;
     const lowered = Math.min(amount, levels[first] as number);
     for (let index = first; index < levels.length; index++) levels[index] = (levels[index] as number) - lowered;
+    // Earlier entries now have a later one that is not larger, so they no longer count.
+    const kept = levels.findIndex((level) => level >= (levels[first] as number));
+    times.splice(kept, first - kept);
+    levels.splice(kept, first - kept);
     return lowered;
   }
 
