@@ -18,7 +18,7 @@ const checks = {
     `attw --pack packages/${name} --profile esm-only --format ascii`,
   ]),
   size: ["size-limit"],
-  install: ["npm run build -w packages/dashboard", "node scripts/test-packages.mjs"],
+  install: ["npm run build -w packages/dashboard", "node scripts/test-packages.mjs", "node scripts/test-image.mjs"],
 };
 
 // The tools of the workspace first, as in an npm script.

@@ -59,12 +59,10 @@ class Commits {
       progress: now / 17.3,
       meterAt: now,
       lastEndAt: now,
-      probedAt: now,
-      turnAt: 1234.5,
       avgWaitMs: 4321.125,
       slots,
       breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
-      isHot: true,
+      weighted: { isHot: true, triedAt: now, turnAt: 1234.5 },
       hostname: "dl.example.com",
     };
   }
@@ -83,7 +81,7 @@ class Commits {
       base,
       tag: this.#tag(),
       now,
-      isShared: !values.alone,
+      hasOthers: !values.alone,
       wake: [],
       conflicts: 0,
     };
@@ -108,7 +106,7 @@ class Commits {
 const sessionOf = (number) => `s-${"f0123456".repeat(4)}${number}`;
 const accountOf = (key, now, usedMs) => ({ kind: "account", key, weight: 1, usedMs, asOf: now });
 const endOf = (number, now) => ({
-  kind: "session",
+  kind: "ending",
   key: sessionOf(number),
   end: "released",
   keepUntil: now + 60_000.5,

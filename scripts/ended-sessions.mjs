@@ -71,7 +71,7 @@ async function use(queue) {
 
 const endsOf = async (store) => {
   const records = (await store.peek([HOST.host])).get(HOST.host)?.records ?? [];
-  return records.filter(({ kind }) => kind === "session").length;
+  return records.filter(({ kind }) => kind === "ending").length;
 };
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 

@@ -1,13 +1,17 @@
 // Packs every published package, installs the tarballs into an empty project and uses them there: plain JavaScript (ESM
 // and CommonJS), TypeScript 5.9, 6 and 7, and `npx slotkeeper serve`. It shows what a user gets, which the workspace
 // hides: files that are not published, undeclared dependencies, declarations that only our own compiler accepts.
-//   node scripts/test-packages.mjs           needs a build (`npm run build`)
-//   node scripts/test-packages.mjs --keep    leaves the project there and prints where
+//   node scripts/test-packages.mjs                    needs a build (`npm run build`)
+//   node scripts/test-packages.mjs --keep             leaves the project there and prints where
+//   node scripts/test-packages.mjs --release FOLDER   copies the tested tarballs and their SBOM there, if all steps pass
 import { spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { parseArgs } from "node:util";
+
+const { values: flags } = parseArgs({ options: { keep: { type: "boolean" }, release: { type: "string" } } });
 
 const COMPILERS = { "ts5-9": "5.9", ts6: "6", ts7: "7" };
 /** `bundler` resolves the same `exports`; one compiler is enough for it. */
@@ -19,7 +23,7 @@ const COMPILED = [
 ];
 /** What a package may contain, apart from its README, LICENSE and package.json. */
 const PUBLISHED =
-  /^(?:dist\/.+\.(?:js|js\.map|d\.ts|d\.ts\.map|html|css|svg|br|gz)|src\/.+\.ts|bin\/.+\.mjs|sql\/[^/]+\.sql|schema\/.+\.json)$/;
+  /^(?:dist\/.+\.(?:js|js\.map|d\.ts|d\.ts\.map|html|css|svg|br|gz)|src\/.+\.ts|bin\/.+\.mjs|sql\/[^/]+\.sql|schema\/.+\.json|skills\/.+\/SKILL\.md)$/;
 
 const repository = resolve(import.meta.dirname, "..");
 const packages = readdirSync(join(repository, "packages"))
@@ -33,8 +37,10 @@ const entries = packages.flatMap(({ name, exports }) =>
     .filter((path) => !path.endsWith(".json"))
     .map((path) => name + path.slice(1)),
 );
+/** This entry needs an optional peer, which is installed only for its own step: all others load without it. */
+const WITH_PEER = { entry: "@slotkeeper/client/opentelemetry", peer: "@opentelemetry/api" };
 /** The command's entry starts a program when it is loaded. */
-const loadable = entries.filter((entry) => entry !== "@slotkeeper/cli");
+const loadable = entries.filter((entry) => entry !== "@slotkeeper/cli" && entry !== WITH_PEER.entry);
 
 if (!existsSync(join(repository, "packages/server/dist/dashboard/index.html"))) {
   console.error("There is no build to pack. Run `npm run build` first.");
@@ -52,10 +58,13 @@ try {
     await step(`TypeScript ${COMPILERS[compiler]}, ${resolution}`, () => compile(compiler, resolution));
   }
   await step("npx slotkeeper serve", serve);
+  await step("SBOM", listComponents);
+  await step(WITH_PEER.entry, loadWithPeer);
+  if (failed.length === 0 && flags.release !== undefined) release(resolve(flags.release));
   console.log(failed.length === 0 ? "packages: all steps passed" : `packages: failed: ${failed.join("; ")}`);
   process.exitCode = failed.length === 0 ? 0 : 1;
 } finally {
-  if (process.argv.includes("--keep")) console.log(project);
+  if (flags.keep) console.log(project);
   else rmSync(project, { recursive: true, force: true });
 }
 
@@ -115,12 +124,23 @@ function install() {
   writeFileSync(
     join(project, "package.json"),
     JSON.stringify({
+      // The name and the version in the SBOM.
+      name: "slotkeeper-release",
+      version: packages[0].version,
       private: true,
       type: "module",
       devDependencies: { ...Object.fromEntries(compilers), "@types/node": "^20" },
     }),
   );
   run("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", ...tarballs]);
+}
+
+function loadWithPeer() {
+  const { version } = JSON.parse(
+    readFileSync(join(repository, "node_modules", WITH_PEER.peer, "package.json"), "utf8"),
+  );
+  run("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-save", `${WITH_PEER.peer}@${version}`]);
+  run(process.execPath, ["run.mjs", WITH_PEER.entry]);
 }
 
 function compile(compiler, resolution) {
@@ -167,4 +187,24 @@ async function serve() {
   await ended;
   // `npx` itself ends by the signal, so its exit code means nothing.
   if (!lines.some((line) => line.includes('"stopped"'))) throw new Error(`serve did not stop:\n${lines.join("\n")}`);
+}
+
+/** The SBOM lists what an installation of our packages brings, without the tools of this test. */
+function listComponents() {
+  const program = join(repository, "node_modules/@cyclonedx/cyclonedx-npm/bin/cyclonedx-npm-cli.js");
+  const options = ["--omit", "dev", "--mc-type", "application", "--output-reproducible", "--validate"];
+  run(process.execPath, [program, ...options, "--output-file", "sbom.cdx.json"]);
+  const { components } = JSON.parse(readFileSync(join(project, "sbom.cdx.json"), "utf8"));
+  const listed = new Set(components.map(({ group, name }) => (group ? `${group}/${name}` : name)));
+  const expected = packages.flatMap(({ name, dependencies = {} }) => [name, ...Object.keys(dependencies)]);
+  const missing = expected.filter((name) => !listed.has(name));
+  if (missing.length > 0) throw new Error(`the SBOM lacks ${missing.join(", ")}`);
+  if (listed.has("typescript")) throw new Error("the SBOM lists the compilers of this test, which no package brings");
+}
+
+function release(folder) {
+  rmSync(folder, { recursive: true, force: true });
+  cpSync(join(project, "tarballs"), folder, { recursive: true });
+  cpSync(join(project, "sbom.cdx.json"), join(folder, "sbom.cdx.json"));
+  console.log(`${folder}: ${readdirSync(folder).join(", ")}`);
 }

@@ -1,14 +1,11 @@
-// The examples of the client, run: three processes, and spans.
+// The examples of the client, run: three processes, and spans of OpenTelemetry.
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { context, trace } from "@opentelemetry/api";
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { withProgram } from "@slotkeeper/testkit/bundle";
 import { buildCommand } from "@slotkeeper/testkit/fleet";
 import { Machine } from "@slotkeeper/testkit/one-machine";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { startWorld } from "../../packages/client/test/fixture.ts";
-import { openTelemetry } from "../src/opentelemetry.ts";
 
 test("one line moves a program from one process to three, and two jobs at a time stay two", async () => {
   const world = await startWorld();
@@ -36,6 +33,22 @@ test("one variable moves a program from one machine to a service, and two jobs a
   }
 }, 120_000);
 
+test("the spans of two jobs show that one waited for the other, and the metrics count both", async () => {
+  // Not bundled, because the SDK is CommonJS.
+  buildCommand("examples");
+  const world = await startWorld();
+  const program = fileURLToPath(new URL("../dist/opentelemetry.js", import.meta.url));
+  const lines = (await output(program, { SLOTKEEPER_URL: world.direct })).trim().split("\n");
+  expect(lines.toSorted()).toEqual([
+    "slotkeeper.hold: released",
+    "slotkeeper.hold: released",
+    "slotkeeper.wait: granted",
+    "slotkeeper.wait: granted, waited for the slotkeeper.hold of the other job",
+    "slotkeeper_client_hold_seconds: 2 values",
+    "slotkeeper_client_wait_seconds: 2 values",
+  ]);
+}, 120_000);
+
 /** Runs this number of processes; how many jobs they did, and how many at the same time. */
 async function atOnce(file: string, processes: number, environment: Record<string, string>) {
   const outputs = await Promise.all(Array.from({ length: processes }, () => output(file, environment)));
@@ -59,50 +72,3 @@ function output(file: string, environment: Record<string, string>): Promise<stri
     child.on("close", (code) => (code === 0 ? resolve(text) : reject(new Error(text))));
   });
 }
-
-describe("OpenTelemetry", () => {
-  const exporter = new InMemorySpanExporter();
-  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
-  const telemetry = openTelemetry(provider.getTracer("test"));
-
-  test("a run has a span for the wait and one for the hold, and the calls carry their trace", async () => {
-    exporter.reset();
-    const world = await startWorld();
-    await world.client({ telemetry }).run({ hostname: "example.com", bucket: "me" }, () => {});
-    const spans = exporter.getFinishedSpans();
-    expect(
-      spans.map(({ name, attributes }) => [name, attributes["slotkeeper.result"], attributes["server.address"]]),
-    ).toEqual([
-      ["slotkeeper.wait", "granted", "example.com"],
-      ["slotkeeper.hold", "released", "example.com"],
-    ]);
-    const sent = world.proxy.seen.map(({ headers }) => headers["traceparent"]);
-    const expected = spans.map((span) => `00-${span.spanContext().traceId}-${span.spanContext().spanId}-01`);
-    expect(sent).toEqual(expected);
-    expect(trace.getSpan(context.active())).toBeUndefined();
-  });
-
-  test("a wait that fails says with which error", async () => {
-    exporter.reset();
-    const world = await startWorld();
-    await world.proxy.refuse();
-    const acquired = world.client({ telemetry, maxWaitMs: 200 }).acquire({ hostname: "example.com" });
-    await expect(acquired).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    expect(exporter.getFinishedSpans().map(({ attributes }) => attributes["slotkeeper.result"])).toEqual([
-      "UNAVAILABLE",
-    ]);
-    await world.proxy.accept();
-  });
-
-  test("without a hook no call carries a trace, and a hook that throws changes nothing", async () => {
-    const world = await startWorld();
-    await world.client().run({ hostname: "example.com" }, () => {});
-    expect(world.proxy.seen.some(({ headers }) => "traceparent" in headers)).toBe(false);
-    const broken = {
-      start: () => {
-        throw new Error("the hook's own");
-      },
-    };
-    expect(await world.client({ telemetry: broken }).run({ hostname: "example.com" }, () => "done")).toBe("done");
-  });
-});

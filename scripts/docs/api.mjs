@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { allMembers, exportsOf, inheritedMembers } from "./declarations.mjs";
 
-const PACKAGES = ["core", "client"];
+const PACKAGES = ["core", "client", "cloudflare"];
 
-/** `[{ path, markdown, exports }]`, with `path` where a page of `docs` would be. */
+/** `[{ path, markdown }]`, with `path` where a page of `docs` would be. */
 export function apiPages(root) {
   return PACKAGES.flatMap((folder) => {
     const manifest = JSON.parse(readFileSync(join(root, "packages", folder, "package.json"), "utf8"));
@@ -23,8 +23,6 @@ export function apiPages(root) {
             .sort((a, b) => a.name.localeCompare(b.name));
           return {
             path: `api/${name.replaceAll(/[@/]+/g, "-").replace(/^-/, "")}.md`,
-            name,
-            declared,
             markdown: pageOf(name, declared),
           };
         })
@@ -67,6 +65,8 @@ const GUIDES = {
   "@slotkeeper/client/express": "[Middleware](../guides/client.md#middleware)",
   "@slotkeeper/client/fastify": "[Middleware](../guides/client.md#middleware)",
   "@slotkeeper/client/hono": "[Middleware](../guides/client.md#middleware)",
+  "@slotkeeper/cloudflare": "[On Cloudflare, with nothing to run](../guides/cloudflare.md)",
+  "@slotkeeper/client/opentelemetry": "[Telemetry](../guides/client.md#telemetry)",
 };
 
 function introduction(name) {
@@ -108,16 +108,4 @@ function docParts({ description, params, returns, throws, notes, examples }) {
     ...notes,
     ...examples.map((example) => `Example:\n\n${fence(example)}`),
   ];
-}
-
-/** Exported classes, functions and constants whose comment has no example. */
-export function withoutExample(pages) {
-  return pages.flatMap(({ name, declared }) =>
-    declared
-      .filter((one) => ["class", "function", "constant"].includes(one.kind))
-      .filter(({ doc, members }) =>
-        [doc, ...members.map((member) => member.doc)].every(({ examples }) => examples.length === 0),
-      )
-      .map((one) => `${name}: ${one.name}`),
-  );
 }

@@ -1,5 +1,6 @@
 // Compiled by every supported TypeScript against the packed packages, with the library's declarations checked too.
 import { bucketOfIp, SlotClient } from "@slotkeeper/client";
+import { type SlotNamespace, slotFetch, slotObject } from "@slotkeeper/cloudflare";
 import { PostgresStore, parseDsn } from "@slotkeeper/postgres";
 import { PROBLEMS } from "@slotkeeper/protocol";
 import { ROUTES } from "@slotkeeper/protocol/schemas";
@@ -27,5 +28,7 @@ const status: number = await keeper.run({ hostname: "api.example.com" }, async (
 console.log(status, PROBLEMS.NOT_FOUND.status satisfies 404, bucketOfIp("127.0.0.1"));
 console.log(AcquireTimeoutError, FairQueue, FakeClock, KeyedSemaphore, Limiter, MemoryStore, Mutex);
 console.log(run, SharedSemaphore, SlotPool, simulate, TransferSlots);
+class Slots extends slotObject({ maxSlotPerHost: 4 }) {}
+console.log(Slots, (slots: SlotNamespace): typeof fetch => slotFetch(slots));
 const database: string | undefined = parseDsn("postgres://127.0.0.1/slots").database;
 console.log(database, PostgresStore, ROUTES, Service, CALLER_ROUTES);

@@ -31,7 +31,9 @@ function triedOf(sums) {
   const total = (of) => sums.reduce((sum, result) => sum + (of(result) ?? 0), 0);
   const seconds = total((result) => result.seconds);
   const time =
-    sums[0].unit === "minutes" ? "" : ` in ${seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`}`;
+    sums[0].unit === "minutes" || seconds === 0
+      ? ""
+      : ` in ${seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`}`;
   const names = [...new Set(sums.flatMap(({ figures }) => Object.keys(figures)))].filter((name) => name !== "goal");
   const figures = names.map((name) => `${count(total((result) => result.figures[name]))} ${name}`);
   return [`${count(total(({ amount }) => amount))} ${sums[0].unit}${time}`, ...figures].join("; ");

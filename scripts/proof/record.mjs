@@ -28,7 +28,7 @@ const fileOf = (commit) => resolve(FOLDER, `${commit}.jsonl`);
  * Keeps one result:
  * - `part`: what was tried, if a kind has several: a target, a group, a variant.
  * - `amount`, `unit`: how much was tried, for example 10000 and "seeds".
- * - `isPassed`, `seconds`.
+ * - `isPassed`, and `seconds` unless the result is collected over several runs.
  * - `isWhole`: a repetition replaces this result. Otherwise the amounts of one commit add up.
  * - `figures`: numbers to show, by their name. They add up as the amount does.
  * Other fields are for the program itself, which may read them back with `recorded`.

@@ -33,7 +33,7 @@ export function sumsOf(results) {
 }
 
 /** A sum has failed if one of its parts has. */
-function plus(sum, { kind, part, commit, at, machine, amount, unit, isPassed, seconds, figures = {} }) {
+function plus(sum, { kind, part, commit, at, machine, amount, unit, isPassed, seconds = 0, figures = {} }) {
   const names = Object.keys({ ...sum?.figures, ...figures });
   return {
     kind,

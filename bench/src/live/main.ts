@@ -35,7 +35,6 @@ const telemetry = new Telemetry({ store, clock: realClock, log: silent, instance
 const queue = new FairQueue({
   store: telemetry.store,
   clock: realClock,
-  random: Math.random,
   newSessionId: newName,
   newSecret: newName,
   instance: "bench",

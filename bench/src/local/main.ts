@@ -1,133 +1,91 @@
 /**
- * `npm run bench:local -- [--short] [--kills N] [--ours] [--only holders,execs,keepers,crowd,groups,handover,start]`
- *
- * Slots on one machine, beside the usual ways, in one run. Commands write when they start and end into a log, and only
- * that log is judged. More commands at once than slots is an error: the process ends with 1.
+ * `npm run bench:local -- [options]`: slots on one machine, beside the usual ways. Commands write when they start and
+ * end into a log, and only that log is judged. More commands at once than slots is an error: the process ends with 1.
  */
 import { parseArgs } from "node:util";
-import { type KillReport, killExecs, killHolders, killKeepers } from "@slotkeeper/testkit/one-machine";
-import { crowd, handOver, keeperMegabytes, overtakers, quantile, timeOf } from "./measures.ts";
-import { onMachine, SUBJECTS, type Subject } from "./subjects.ts";
+import { Machine } from "@slotkeeper/testkit/one-machine";
+import { Results } from "./results.ts";
+import { ROWS, type Row } from "./rows.ts";
+import { missing, SUBJECTS, type Subject } from "./subjects.ts";
+
+const HELP = `Usage: npm run bench:local -- [options]
+
+  --only ROWS       ${Object.keys(ROWS).join(", ")}, with commas between them (all)
+  --subjects NAMES  ${SUBJECTS.map(({ id }) => id).join(", ")} (all)
+  --kills N         kills of holders, and of wrappers, for Slotkeeper (1000); a third of it for the keeper
+  --short           a smoke run, not a measurement
+  --json FILE       keeps the results, and continues a run: what the file has is not measured again
+  --write-docs      writes the table into docs/guides/one-machine.md
+`;
 
 const { values } = parseArgs({
   options: {
-    short: { type: "boolean", default: false },
+    only: { type: "string", default: Object.keys(ROWS).join(",") },
+    subjects: { type: "string", default: SUBJECTS.map(({ id }) => id).join(",") },
     kills: { type: "string" },
-    // Without the others in the rows of kills.
-    ours: { type: "boolean", default: false },
-    only: { type: "string" },
+    short: { type: "boolean", default: false },
+    json: { type: "string" },
+    "write-docs": { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
   },
 });
-const kills = Number(values.kills ?? (values.short ? 50 : 1000));
-const only = values.only?.split(",");
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
+
+const results = new Results(values.json);
+const rows = values.only.split(",");
+const subjects = values.subjects.split(",");
+const kills = Number(values.kills ?? (values.short ? 30 : 1000));
 let isViolated = false;
 
-function line(row: string, subject: string, text: string): void {
-  process.stdout.write(`${row.padEnd(34)} ${subject.padEnd(16)} ${text}\n`);
+/** A line that is renewed on a terminal, and a line each ten seconds elsewhere. */
+const PROGRESS_MS = 10_000;
+let shownAt = Date.now();
+
+function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r${text}\u001b[K`);
+  else if (Date.now() - shownAt > PROGRESS_MS) {
+    shownAt = Date.now();
+    process.stderr.write(`${text}\n`);
+  }
 }
 
-function killText(report: KillReport): string {
-  const { delaysMs } = report;
-  const [p50, p99] = [quantile(delaysMs, 0.5), quantile(delaysMs, 0.99)].map((ms) => ms.toFixed(1));
-  return `${report.kills} kills: more than N ${report.over}, lost ${report.lost}; next start after p50 ${p50} ms, p99 ${p99} ms`;
+// The commands that are measured are in groups of their own, so that the terminal does not end them.
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => void Machine.closeAll().then(() => process.exit(1)));
 }
 
-/** A peer that fails is a result. Ours may not. */
-async function row(name: string, subject: Subject, measure: () => Promise<string>): Promise<void> {
+async function measure(id: string, row: Row, subject: Subject): Promise<void> {
+  const startedAt = performance.now();
+  const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(0)} s`;
+  const onProgress = (text: string) => progress(`${row.title}, ${subject.id}: ${text}, ${seconds()}`);
   try {
-    line(name, subject.id, await measure());
+    const figures = await row.measure(subject, { isShort: values.short, kills, onProgress });
+    results.put(id, subject.id, { figures });
+    isViolated ||= subject.id === "slotkeeper" && row.isViolated(figures);
   } catch (error) {
+    // A peer that fails is a result. Ours may not.
     if (subject.id === "slotkeeper") throw error;
-    line(name, subject.id, `failed: ${(error as Error).message}`);
+    results.put(id, subject.id, { failure: (error as Error).message });
+  }
+  if (process.stderr.isTTY) progress("\r");
+  const shown = `${results.text(id, subject.id)} (measured in ${seconds()})`;
+  process.stdout.write(`${row.title.padEnd(56)} ${subject.id.padEnd(16)} ${shown}\n`);
+}
+
+const present = SUBJECTS.filter((subject) => subjects.includes(subject.id)).filter((subject) => {
+  const why = missing(subject);
+  if (why !== undefined) process.stdout.write(`${subject.id} is skipped: ${why}\n`);
+  return why === undefined;
+});
+for (const [id, row] of Object.entries(ROWS)) {
+  if (!rows.includes(id)) continue;
+  for (const subject of present) {
+    if (!row.subjects.includes(subject.id) || results.get(id, subject.id) !== undefined) continue;
+    await measure(id, row, subject);
   }
 }
-
-type Kill = typeof killHolders;
-
-async function killRow(name: string, subject: Subject, kill: Kill, count: number): Promise<void> {
-  const { wrapper, close } = subject.prepare();
-  let left = "";
-  const isOurs = subject.id === "slotkeeper";
-  const after: NonNullable<Parameters<Kill>[0]["after"]> = async (machine) => {
-    await machine.until(() => (machine.files().length === 0 ? true : undefined), "the end of the keeper");
-    left = "; files left 0";
-  };
-  await row(name, subject, async () => {
-    const slots = isOurs ? {} : { slots: 1 };
-    const report = await kill({ kills: count, seed: 1, ...slots, wrapper, ...(isOurs ? { after } : {}) });
-    isViolated ||= isOurs && (report.over > 0 || report.lost > 0);
-    return killText(report) + left;
-  });
-  close();
-}
-
-/** Peers get fewer kills: some need ten seconds for each. */
-async function killRows(name: string, kill: Kill): Promise<void> {
-  for (const subject of values.ours ? SUBJECTS.slice(0, 1) : SUBJECTS) {
-    await killRow(name, subject, kill, subject.id === "slotkeeper" ? kills : Math.ceil(kills / 20));
-  }
-}
-
-const ROWS: { readonly [name: string]: () => Promise<void> } = {
-  holders: () => killRows("kill -9 of a holder's group", killHolders),
-  execs: () => killRows("kill -9 of the wrapper only", killExecs),
-  keepers: async () => {
-    const [ours] = SUBJECTS;
-    if (ours !== undefined) await killRow("kill -9 of the keeper", ours, killKeepers, Math.ceil(kills * 0.3));
-  },
-  crowd: async () => {
-    const [ours] = SUBJECTS;
-    if (ours === undefined) return;
-    const text = await onMachine(ours, async (machine) => {
-      const { ran, keepers, most } = await crowd(machine, 50);
-      isViolated ||= ran !== 50 || most > 1;
-      return `${ran} ran, ${keepers} keeper, at most ${most} at once; keeper ${(await keeperMegabytes(machine)).toFixed(1)} MiB`;
-    });
-    line("50 commands at the same instant", ours.id, text);
-  },
-  groups: async () => {
-    const size = values.short ? 20 : 100;
-    for (const subject of SUBJECTS) {
-      const measure = async () => `${await onMachine(subject, (machine) => overtakers(machine, size))} start before it`;
-      await row(`one command behind ${size} others`, subject, measure);
-    }
-  },
-  handover: async () => {
-    for (const subject of SUBJECTS) {
-      await row("hand-over, all queued", subject, async () => {
-        const gaps = await onMachine(subject, (machine) => handOver(machine, values.short ? 15 : 50));
-        return `p50 ${quantile(gaps, 0.5).toFixed(1)} ms, p99 ${quantile(gaps, 0.99).toFixed(1)} ms`;
-      });
-    }
-  },
-  start: startRow,
-};
-
-/** The subjects take turns, so that the load of the machine meets all of them. */
-async function startRow(): Promise<void> {
-  const rounds = values.short ? 10 : 40;
-  const times = new Map<string, number[]>([["node alone", []]]);
-  await onMachine(SUBJECTS[0] as Subject, async (machine) => {
-    const peers = SUBJECTS.slice(1).map((subject) => ({ subject, ...subject.prepare() }));
-    timeOf(machine.exec([], ["true"]));
-    for (let round = 0; round < rounds; round++) {
-      times.get("node alone")?.push(timeOf([process.execPath, "-e", "0"]));
-      times.set("slotkeeper", [...(times.get("slotkeeper") ?? []), timeOf(machine.exec([], ["true"]))]);
-      for (const { subject, wrapper } of peers) {
-        const taken = timeOf(wrapper?.(["true"], "one") ?? []);
-        times.set(subject.id, [...(times.get(subject.id) ?? []), taken]);
-      }
-    }
-    for (const { close } of peers) close();
-  });
-  for (const [subject, taken] of times) {
-    line(
-      "start-up around `true`",
-      subject,
-      `p50 ${quantile(taken, 0.5).toFixed(1)} ms, least ${Math.min(...taken).toFixed(1)} ms`,
-    );
-  }
-}
-
-for (const [name, run] of Object.entries(ROWS)) if (only?.includes(name) !== false) await run();
+if (values["write-docs"]) results.writeGuide();
 process.exitCode = isViolated ? 1 : 0;

@@ -66,5 +66,5 @@ export async function crowd(machine: Machine, count: number) {
 export async function keeperMegabytes(machine: Machine): Promise<number> {
   const { pid = 0 } = (await machine.state()) ?? {};
   const [, kilobytes = "0"] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
-  return Number(kilobytes) / 1024;
+  return (Number(kilobytes) * 1024) / 1e6;
 }

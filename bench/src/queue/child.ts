@@ -29,7 +29,6 @@ const newName = (): string => `${(names++).toString(36)}-0123456789abcdef0123456
 const queue = new module.FairQueue({
   store: new module.MemoryStore({ clock: realClock, newToken: newName }),
   clock: realClock,
-  random: Math.random,
   newSessionId: newName,
   newSecret: newName,
   instance: "bench",

@@ -18,7 +18,6 @@ class Bench {
     this.queue = new FairQueue({
       store: new MemoryStore({ clock: this.clock }),
       clock: this.clock,
-      random: () => 0.5,
       newSessionId: newId,
       newSecret: newId,
       instance: "bench",

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:service -- [--short] [--rounds N] [--only S1,S6] [--json FILE] [--from FILE] [--write-docs]
- * [--strict]`
+ * `npm run bench:service -- [--short] [--rounds N] [--only S1,S6] [--json FILE] [--from FILE] [--continue FILE]
+ * [--write-docs] [--strict]`
  *
  * The service over real HTTP on loopback, compared with a bare server and with the seed. In each round the subjects of
  * a scenario take turns (A B C, B C A, …), each with a fresh server and a fresh load process. A scenario that leaves
@@ -21,7 +21,11 @@ import type { LoadContext, Metrics, Scenario, SubjectId } from "./scenario.ts";
 import { scenarioById, scenarios } from "./scenarios/index.ts";
 import { startServer, waitingOf } from "./servers.ts";
 
-const options = runOptions({ command: "npm run bench:service", rows: scenarios.map(({ id }) => id) });
+const options = runOptions({
+  command: "npm run bench:service",
+  rows: scenarios.map(({ id }) => id),
+  continues: true,
+});
 const { isShort, rounds } = options;
 const LOAD = fileURLToPath(new URL("load/main.js", import.meta.url));
 
@@ -39,11 +43,15 @@ async function measure(scenario: Scenario, subject: SubjectId): Promise<Metrics>
   }
 }
 
-async function measureAll(scenario: Scenario): Promise<ScenarioResult> {
+/** `before`: the rounds that an earlier run took. */
+async function measureAll(scenario: Scenario, before: ScenarioResult["samples"] = {}): Promise<ScenarioResult> {
   const { id, subjects } = scenario;
-  const samples: Partial<Record<SubjectId, Metrics[]>> = Object.fromEntries(subjects.map((subject) => [subject, []]));
+  const samples: Partial<Record<SubjectId, Metrics[]>> = Object.fromEntries(
+    subjects.map((subject) => [subject, [...(before[subject] ?? [])]]),
+  );
   const runRound = async (round: number) => {
     for (const subject of rotated(subjects, round)) {
+      if (round < (before[subject]?.length ?? 0)) continue;
       if (round > 0 && scenario.forComparison?.includes(subject) === true) continue;
       process.stderr.write(`${id} round ${round + 1}/${rounds} ${subject}\n`);
       samples[subject]?.push(await measure(scenario, subject));
@@ -55,19 +63,24 @@ async function measureAll(scenario: Scenario): Promise<ScenarioResult> {
   return resultOf(scenario, samples);
 }
 
+const readReport = (file: string): Report => JSON.parse(readFileSync(file, "utf8")) as Report;
+
 async function measured(): Promise<Report> {
-  const cases: ScenarioResult[] = [];
-  const report: Report = { node: process.version, rounds, isShort, cases };
+  const before = options.continued === undefined ? [] : readReport(options.continued).cases;
+  const results = new Map(before.map((result) => [result.id, result]));
+  const reportNow = (): Report => {
+    const cases = scenarios.map(({ id }) => results.get(id)).filter((result) => result !== undefined);
+    return { node: process.version, rounds, isShort, cases };
+  };
   for (const scenario of options.only?.map(scenarioById) ?? scenarios) {
-    cases.push(await measureAll(scenario));
+    results.set(scenario.id, await measureAll(scenario, results.get(scenario.id)?.samples));
     // Written after each scenario, so that an interrupted run has results.
-    if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, undefined, 2)}\n`);
+    if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(reportNow(), undefined, 2)}\n`);
   }
-  return report;
+  return reportNow();
 }
 
-const report =
-  options.from === undefined ? await measured() : (JSON.parse(readFileSync(options.from, "utf8")) as Report);
+const report = options.from === undefined ? await measured() : readReport(options.from);
 console.log(renderReport(report));
 if (options.writesDocs) {
   expectWhole(report, report.cases.length, scenarios.length);

@@ -25,7 +25,7 @@ export function entriesOf(name: string): string[] {
   });
 }
 
-/** Entries only re-export: `export { a, type B } from "./file.ts"`, or all types of a file. What is another package's is left out. */
+/** What an entry declares, and what it re-exports: `export { a, type B } from "./file.ts"`, or all of a file. What is another package's is left out. */
 export function exportsOf(entry: string): Exported[] {
   const path = join(ROOT, entry);
   const text = readFileSync(path, "utf8");
@@ -33,8 +33,10 @@ export function exportsOf(entry: string): Exported[] {
     ([, names = "", from = ""]) =>
       [...names.matchAll(/(\w+)\s*(?:,|$)/g)].map(([, name = ""]) => declarationOf(name, join(dirname(path), from))),
   );
-  const whole = [...text.matchAll(/^export (?:type )?\* from "(\..+)"/gm)].flatMap(([, from = ""]) => {
-    const file = join(dirname(path), from);
+  const files = [...text.matchAll(/^export (?:type )?\* from "(\..+)"/gm)].map(([, from = ""]) =>
+    join(dirname(path), from),
+  );
+  const whole = [path, ...files].flatMap((file) => {
     const names = readFileSync(file, "utf8").matchAll(/^export (?:interface|type|const|function|class) (\w+)/gm);
     return [...names].map(([, name = ""]) => declarationOf(name, file));
   });

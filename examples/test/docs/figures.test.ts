@@ -49,5 +49,5 @@ test("README: the sizes of the library and of the client are the limits that CI 
 test("README: the first screen has the command that starts it and the one that tests it", () => {
   const [first = ""] = readme.split("\n## ");
   for (const command of ["npm ci && npm start", "npm ci && npm test"]) expect(first).toContain(`\n${command} `);
-  expect(first).toMatch(/Rates and budgets [\s\S]* are in the library only, for now/);
+  expect(first).toMatch(/Rates and budgets [\s\S]* are in the library, with limits for each key; the service has/);
 });

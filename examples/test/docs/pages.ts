@@ -67,7 +67,7 @@ function markdownIn(folder: string, isFlat: boolean): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory())
-      return isFlat || /^(?:node_modules|dist.*)$/.test(entry.name) ? [] : markdownIn(path, false);
+      return isFlat || /^(?:node_modules|dist.*|\.vitepress)$/.test(entry.name) ? [] : markdownIn(path, false);
     return entry.name.endsWith(".md") ? [path] : [];
   });
 }

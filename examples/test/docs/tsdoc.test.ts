@@ -27,9 +27,12 @@ const EXPLAINED_ELSEWHERE: { readonly [name: string]: string } = {
 const packages = Object.keys(STARTING_POINTS);
 const entries = packages.flatMap((folder) => entriesOf(folder).map((entry) => ({ folder, entry })));
 
+/** For use by the packages of this repository. */
+const isPart = (entry: string) => entry.endsWith("/parts.ts");
+
 /** For use by this repository's own tests, apart from the main entry and the library's. */
 const isPublic = ({ folder, entry }: { folder: string; entry: string }) =>
-  folder === "core" || entry.endsWith("src/index.ts");
+  (folder === "core" && !isPart(entry)) || entry.endsWith("src/index.ts");
 
 describe.each(entries)("$entry", ({ folder, entry }) => {
   const exported = exportsOf(entry);
@@ -56,7 +59,9 @@ describe.each(entries)("$entry", ({ folder, entry }) => {
 });
 
 test.each(packages)("packages/%s shows an example of what programs begin with", (folder) => {
-  const exported = entriesOf(folder).flatMap(exportsOf);
+  const exported = entriesOf(folder)
+    .filter((entry) => !isPart(entry))
+    .flatMap(exportsOf);
   const wanted = STARTING_POINTS[folder];
   const values = exported.filter(({ kind, name }) =>
     wanted === "all" ? kind !== "interface" && kind !== "type" : wanted?.includes(name),

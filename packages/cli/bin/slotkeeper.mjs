@@ -11,9 +11,11 @@ if (!existsSync(built)) {
 }
 // Before the import: an older Node fails there, with a message about a missing export.
 const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
-const [oldest, present] = [engines.node.slice(">=".length), process.versions.node];
-if (oldest.localeCompare(present, "en", { numeric: true }) > 0) {
-  console.error(`slotkeeper needs Node ${oldest} or later; this is Node ${present}.`);
+const oldest = engines.node.slice(">=".length);
+const [major, minor] = process.versions.node.split(".").map(Number);
+const [oldestMajor, oldestMinor] = oldest.split(".").map(Number);
+if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
+  console.error(`slotkeeper needs Node ${oldest} or later; this is Node ${process.versions.node}.`);
   process.exit(1);
 }
 const { main } = await import(built.href);

@@ -10,6 +10,8 @@ class TimedOut extends Error {
 
 /** How often the line on a terminal is renewed. The service reports the place less often. */
 const RENEW_MS = 1_000;
+/** The same for a log, which gets a line a minute: a hundred commands that wait must not keep the service busy. */
+const RENEW_LOG_MS = 5_000;
 
 interface VisibleWait<S> {
   /** The name that is shown. */
@@ -23,6 +25,7 @@ interface VisibleWait<S> {
 /** Waits for a slot and shows on standard error what it waits for. If no slot comes in time, the error says why. */
 export async function acquireVisibly<S>({ name, isShown, look, acquire }: VisibleWait<S>): Promise<S> {
   const line = new WaitLine();
+  const renewMs = process.stderr.isTTY ? RENEW_MS : RENEW_LOG_MS;
   let pending: Pending | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isOver = false;
@@ -30,7 +33,7 @@ export async function acquireVisibly<S>({ name, isShown, look, acquire }: Visibl
     const use = await look();
     if (isOver) return;
     line.show(waitingText(name, { pending, use }));
-    timer = setTimeout(() => void show(), RENEW_MS);
+    timer = setTimeout(() => void show(), renewMs);
   };
   const onPending = (answer: Pending) => {
     const isFirst = pending === undefined;

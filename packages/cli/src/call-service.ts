@@ -1,17 +1,34 @@
 import { systemWords } from "@slotkeeper/server/words";
 import { mustBeCarried } from "./carried.ts";
-import { addressOf, DEFAULT_URL } from "./service-flags.ts";
+import { DEFAULT_URL } from "./commands/shared-options.ts";
+import { addressOf } from "./service-flags.ts";
 
 export class ServiceCallError extends Error {
   readonly code: "UNAVAILABLE" | "REFUSED";
   /** The HTTP status of the answer; `undefined` if there was none. */
   readonly status: number | undefined;
+  /** Whether the service said more than what the status means. */
+  readonly isExplained: boolean;
 
-  constructor(code: "UNAVAILABLE" | "REFUSED", message: string, options: { cause?: unknown; status?: number } = {}) {
-    super(message, { cause: options.cause });
+  constructor(code: "UNAVAILABLE" | "REFUSED", message: string, { cause, status, isExplained = false }: About = {}) {
+    super(message, { cause });
     this.code = code;
-    this.status = options.status;
+    this.status = status;
+    this.isExplained = isExplained;
   }
+}
+
+interface About {
+  readonly cause?: unknown;
+  readonly status?: number;
+  readonly isExplained?: boolean;
+}
+
+/** The part of a problem document that is shown. */
+interface Problem {
+  readonly title?: string;
+  readonly detail?: string;
+  readonly errors?: readonly { readonly message: string }[];
 }
 
 const ANSWER_MS = 8_000;
@@ -29,12 +46,16 @@ export async function callService(given: string | undefined, path: string, init:
   } catch (error) {
     throw new ServiceCallError("UNAVAILABLE", unavailable(url, error), { cause: error });
   }
-  const body = (await response.json().catch(() => ({}))) as { title?: string; detail?: string };
+  const body = (await response.json().catch(() => ({}))) as Problem;
   if (response.ok) return body;
-  const why = body.detail ?? body.title ?? response.statusText;
-  const { status } = response;
+  const { status, statusText } = response;
+  const said = body.errors?.map(({ message }) => message).join("; ") ?? body.detail;
+  const why = (said ?? body.title ?? statusText).replace(/\.$/, "");
   const code = status >= 500 ? "UNAVAILABLE" : "REFUSED";
-  throw new ServiceCallError(code, `The service at ${url} refused the call with status ${status}: ${why}.`, { status });
+  throw new ServiceCallError(code, `The service at ${url} refused the call with status ${status}: ${why}.`, {
+    status,
+    isExplained: said !== undefined,
+  });
 }
 
 /** Why nothing answers at the address, from the error of `fetch`. */

@@ -12,7 +12,7 @@ export const EXIT_CODES = {
     code: 5,
     meaning: "cannot use the database: unreachable, a missing permission, or another schema version",
   },
-  noSlot: { code: 6, meaning: "no slot: the wait timed out, the host is paused, or the queue is full" },
+  noSlot: { code: 6, meaning: "no slot: the wait timed out, the breaker is open, or the queue is full" },
   unreachable: { code: 7, meaning: "the service is unreachable" },
   refused: { code: 8, meaning: "the service refused the call" },
   lost: { code: 9, meaning: "`exec`: the slot was lost while the command ran" },
@@ -26,7 +26,7 @@ export const EXIT_CODES = {
 /** The exit code that a shell uses for a command that cannot start. */
 export const CANNOT_START = 127;
 
-type ExitName = keyof typeof EXIT_CODES;
+export type ExitName = keyof typeof EXIT_CODES;
 export type ExitCode = (typeof EXIT_CODES)[ExitName]["code"];
 
 export const EXIT = Object.fromEntries(Object.entries(EXIT_CODES).map(([name, { code }]) => [name, code])) as {

@@ -12,46 +12,15 @@ import {
   SchemaError,
   schemaProblem,
 } from "@slotkeeper/server";
-import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
+import { MIGRATE } from "./commands/serving.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { readFlags, wrongUsage } from "./read-flags.ts";
 
-const HELP = `slotkeeper migrate: brings the schema of the database to this version.
-
-Usage
-  slotkeeper migrate -c config.json [--print | --status] [--json]
-
-Options
-  -c, --config FILE   configuration file; backend.postgres.dsn and .schema say where the database is
-      --print         print the SQL of all migrations and change nothing; needs no database
-      --status        show which migrations are applied and change nothing; the exit code reports whether all are
-      --json          print JSON
-  -h, --help          show this text
-
-Migrations run in order, each in one transaction. Migrations that are already applied are skipped, and several runs at the
-same time wait for each other. A database of the original service is converted in place, with its slots, cooldowns and
-waiters. A schema of a newer version is refused.
-
-Examples
-  slotkeeper migrate -c config.json
-  slotkeeper migrate -c config.json --status
-  slotkeeper migrate -c config.json --print > migrations.sql
-  SLOTKEEPER_BACKEND__POSTGRES__DSN=postgres://… slotkeeper migrate
-
-${exitHelp(["ok", "failed", "usage", "config", "database", "migrationsMissing", "schemaForeign"])}`;
-
-const OPTIONS = {
-  config: { type: "string", short: "c" },
-  print: { type: "boolean" },
-  status: { type: "boolean" },
-  json: { type: "boolean" },
-  help: { type: "boolean", short: "h" },
-} as const;
-
 export async function migrateCommand(args: readonly string[]): Promise<ExitCode> {
-  const flags = readFlags(args, OPTIONS, HELP);
+  const flags = await readFlags(args, MIGRATE);
   if (typeof flags === "number") return flags;
   const { print = false, status = false, json = false } = flags;
-  if (print && status) return wrongUsage("--print and --status cannot be combined.", HELP);
+  if (print && status) return wrongUsage("--print and --status cannot be combined.", MIGRATE);
   try {
     const config = loadConfig({ file: flags.config, environment: process.env });
     if (print) process.stdout.write(migrationScript(migrationSchema(config)));

@@ -15,56 +15,14 @@ import {
 } from "@slotkeeper/server";
 import { systemWords } from "@slotkeeper/server/words";
 import { announce } from "./announce.ts";
+import { SERVE } from "./commands/serving.ts";
 import { sourcesOf } from "./config-sources.ts";
-import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { readFlags, wrongUsage } from "./read-flags.ts";
 import { runUntilStopped } from "./run-until-stopped.ts";
 
-const HELP = `slotkeeper serve: serves slots over HTTP.
-
-Usage
-  slotkeeper serve [-c config.json] [--data FILE] [--listen ADDRESS] [--wait-for-store SECONDS] [--print-config] [--json]
-  slotkeeper serve --socket PATH
-
-Options
-  -c, --config FILE   configuration file; without one, state is kept in memory
-      --data FILE     keep the state in this file (a journal), so that a restart loses nothing
-      --listen ADDR   host:port or :port; port 0 chooses a free port; default 127.0.0.1:8080, with auth.enabled :8080
-      --socket PATH   instead of an address: be the keeper of this machine's slots (slotkeeper exec --name), and stay
-      --wait-for-store SECONDS
-                      how long to wait for a database that cannot be reached yet; default 20; 0: do not wait
-      --print-config  show every value and where it comes from, then exit; secrets are not shown
-      --json          logs and messages as JSON lines, also on a terminal
-  -h, --help          show this text
-
-Values come from flags, then SLOTKEEPER_… variables (SLOTKEEPER_FAIR_QUEUE__MAX_WAIT_MS), then the controller where one is
-configured, then the file, then defaults.
-
-Examples
-  slotkeeper serve
-  slotkeeper serve -c config.json --data /var/lib/slotkeeper/journal
-  SLOTKEEPER_AUTH__ENABLED=true SLOTKEEPER_AUTH__TOKEN=… slotkeeper serve --listen :8080
-  slotkeeper serve -c config.json --print-config
-
-Signals
-  SIGHUP reads the configuration again; SIGTERM and SIGINT stop it gracefully; a second signal stops it at
-  once. While the service waits for its database, one signal stops it at once.
-
-${exitHelp(["ok", "failed", "usage", "config", "listen", "database", "keeper"])}`;
-
-const OPTIONS = {
-  config: { type: "string", short: "c" },
-  data: { type: "string" },
-  listen: { type: "string" },
-  socket: { type: "string" },
-  "wait-for-store": { type: "string" },
-  "print-config": { type: "boolean" },
-  json: { type: "boolean" },
-  help: { type: "boolean", short: "h" },
-} as const;
-
 export async function serve(args: readonly string[]): Promise<ExitCode> {
-  const flags = readFlags(args, OPTIONS, HELP);
+  const flags = await readFlags(args, SERVE);
   if (typeof flags === "number") return flags;
   if (flags.socket !== undefined) return serveSocket(flags.socket, flags);
   const sources = sourcesOf(flags);
@@ -80,7 +38,7 @@ export async function serve(args: readonly string[]): Promise<ExitCode> {
 async function serveSocket(socket: string, flags: { readonly [flag: string]: unknown }): Promise<ExitCode> {
   const others = ["config", "data", "listen", "wait-for-store", "print-config"].filter((flag) => flag in flags);
   const problems = others.map((flag) => `--socket and --${flag} cannot be combined.`);
-  if (problems.length > 0) return wrongUsage(problems.join("\n"), HELP);
+  if (problems.length > 0) return wrongUsage(problems.join("\n"), SERVE);
   const { keep } = await import("./local/keeper.ts");
   try {
     return await keep(keeperSocket(socket), { idleMs: undefined, logFile: undefined, onReady: announceKeeper });

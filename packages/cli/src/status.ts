@@ -1,33 +1,10 @@
-import { callService, ServiceCallError } from "./call-service.ts";
-import { EXIT, type ExitCode, exitHelp } from "./exit-codes.ts";
-import { LOCAL_HELP, LOCAL_OPTIONS } from "./local/local-flags.ts";
+import { STATUS } from "./commands/operating.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { callOperator } from "./operate/call-operator.ts";
 import { readFlags } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
-import { KEY_HINTS, OPERATOR_HELP, OPERATOR_OPTIONS, operatorHeaders } from "./service-flags.ts";
 import { alignedRows } from "./table.ts";
 import { harmless, spanOf } from "./top/terminal-text.ts";
-
-const HELP = `slotkeeper status: shows hosts with their slots and queues.
-
-Usage
-  slotkeeper status [--host NAME] [--url URL] [--json]
-  slotkeeper status --local [--socket PATH] [--json]
-
-Options
-      --host NAME     only this host
-${LOCAL_HELP}
-${OPERATOR_HELP}
-      --json          print the whole state as JSON
-  -h, --help          show this text
-
-Examples
-  slotkeeper status
-  slotkeeper status --local
-  slotkeeper status --host api.example.com --json
-
-${exitHelp(["ok", "usage", "unreachable", "refused", "keeper"])}`;
-
-const OPTIONS = { ...OPERATOR_OPTIONS, ...LOCAL_OPTIONS, host: { type: "string" } } as const;
 
 /** The part of the state that the table shows. */
 interface State {
@@ -39,39 +16,33 @@ interface State {
     readonly limit?: number;
     readonly waiting: number;
     readonly breaker: string;
+    readonly isPaused?: boolean;
     readonly oldestWaitMs?: number;
   }[];
 }
 
 export async function statusCommand(args: readonly string[]): Promise<ExitCode> {
-  const flags = readFlags(args, OPTIONS, HELP);
+  const flags = await readFlags(args, STATUS);
   if (typeof flags === "number") return flags;
   const isJson = flags.json === true;
   if (flags.local === true) return (await import("./local/status-locally.ts")).statusLocally(flags.socket, isJson);
   const query = flags.host === undefined ? "" : `?host=${encodeURIComponent(flags.host)}`;
   try {
-    const headers = operatorHeaders(flags["internal-token"]);
-    const state = await callService(flags.url, `/api/v0/state${query}`, { headers });
+    const state = await callOperator(flags, `/state${query}`);
     process.stdout.write(isJson ? `${JSON.stringify(state)}\n` : tableOf(state as State, flags.host));
     return EXIT.ok;
   } catch (error) {
-    return serviceFailure(explained(error), isJson);
+    return serviceFailure(error, isJson);
   }
-}
-
-/** The service answers 404 to a call of its internal API without the token. */
-function explained(error: unknown): unknown {
-  if (!(error instanceof ServiceCallError) || error.status !== 404) return error;
-  return new ServiceCallError("REFUSED", `${error.message} ${KEY_HINTS.internalToken}`, { cause: error });
 }
 
 function tableOf({ hosts, total }: State, asked: string | undefined): string {
   if (hosts.length === 0) {
     return asked === undefined ? "No host has slots or waiters.\n" : `The host "${asked}" has no slots or waiters.\n`;
   }
-  const rows = hosts.map(({ host, hostname, inFlight, limit, waiting, breaker, oldestWaitMs }) => [
+  const rows = hosts.map(({ host, hostname, inFlight, limit, waiting, breaker, oldestWaitMs, isPaused }) => [
     harmless(hostname ?? host),
-    `${inFlight}/${limit || "-"}`,
+    `${inFlight}/${limit || "-"}${isPaused === true ? " paused" : ""}`,
     String(waiting),
     oldestWaitMs ? spanOf(oldestWaitMs) : "-",
     breaker,

@@ -1,4 +1,4 @@
-import { fitted } from "./top/terminal-text.ts";
+import { fitted } from "./top/fitted.ts";
 
 /** Standard error, or a stand-in in tests. */
 export interface LineOutput {

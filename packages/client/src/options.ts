@@ -57,7 +57,7 @@ export interface Pending {
   readonly estimatedWaitMs?: number | undefined;
   /** The number of sessions that wait for this host. */
   readonly waiters: number;
-  /** What the call waits for: `host-limit`, `ip-limit`, `cooldown`, `waiter-pool`, `breaker` or `store`. */
+  /** What the call waits for, for example `host-limit`; `blockedBy` in `docs/reference/http.md` lists all. */
   readonly blockedBy?: string | undefined;
 }
 
@@ -67,6 +67,10 @@ export interface AcquireOptions {
   readonly hostname: string;
   /** The client group of this caller. Default: one shared bucket without a limit of its own. */
   readonly bucket?: string | undefined;
+  /** The number of slots that the work needs. They are granted together. Default: 1. */
+  readonly width?: number | undefined;
+  /** What the work costs of the host's budgets, by name. Default: as the service has configured it. */
+  readonly cost?: { readonly [budget: string]: number } | undefined;
   /** Ends the wait: `acquire` rejects with the signal's reason, and the service removes the session. */
   readonly signal?: AbortSignal | undefined;
   /** Called after each answer without a slot. Default: none. */
@@ -81,6 +85,8 @@ export interface AcquireOptions {
 export interface SemaphoreAcquireOptions {
   /** The client group of this caller: all groups get equal shares of slot time. Default: one shared bucket. */
   readonly bucket?: string | undefined;
+  /** The number of slots that the work needs. They are granted together. Default: 1. */
+  readonly width?: number | undefined;
   /** Ends the wait: `acquire` rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** Longest wait in milliseconds; `0` does not wait. Default: a day, the longest wait that the service allows. */
@@ -95,6 +101,8 @@ export interface ReleaseOptions {
   readonly status?: number | undefined;
   /** When the upstream was called, as `Date.now()`. Default: none. */
   readonly hitUpstreamAtMs?: number | undefined;
+  /** What the work really cost of the host's budgets, by name. Default: what was charged. */
+  readonly used?: { readonly [budget: string]: number } | undefined;
 }
 
 const DEFAULTS = {
@@ -131,6 +139,8 @@ const CLIENT_KINDS: Kinds<SlotClientOptions> = {
 export const ACQUIRE_KINDS: Kinds<AcquireOptions> = {
   hostname: "a non-empty string",
   bucket: "",
+  width: "a positive number",
+  cost: "an object",
   signal: "an object",
   onPending: "a function",
   maxWaitMs: "a positive number",

@@ -9,7 +9,13 @@ import type { Take } from "./slot-taker.ts";
 const LONGEST_WAIT_MS = 86_400_000;
 /** How long an acquire with `timeoutMs: 0` waits for the service to find out whether a slot is free. */
 const NOW_MS = 5_000;
-const ACQUIRE_KINDS = { bucket: "", signal: "an object", timeoutMs: "", onPending: "a function" } as const;
+const ACQUIRE_KINDS = {
+  bucket: "",
+  width: "a positive number",
+  signal: "an object",
+  timeoutMs: "",
+  onPending: "a function",
+} as const;
 
 /** A semaphore whose slots are shared by all processes that use its name. */
 export interface ServiceSemaphore {

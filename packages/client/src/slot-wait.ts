@@ -26,6 +26,8 @@ export interface Ask {
   /** For messages and for the failure policy. */
   readonly hostname: string;
   readonly bucket?: string | undefined;
+  readonly width?: number | undefined;
+  readonly cost?: { readonly [budget: string]: number } | undefined;
   readonly maxWaitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onPending?: ((pending: Pending) => void) | undefined;
@@ -186,10 +188,12 @@ export async function waitForSlot(
 }
 
 /** JSON omits `undefined` fields. */
-function firstCall({ named, bucket, slots, maxWaitMs }: Ask): FirstCall {
+function firstCall({ named, bucket, width, cost, slots, maxWaitMs }: Ask): FirstCall {
   return {
     ...named,
     ipBucket: bucket || undefined,
+    width,
+    cost,
     limit: slots,
     maxWaitMs: slots && maxWaitMs,
     requestId: crypto.randomUUID(),

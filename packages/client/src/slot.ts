@@ -49,7 +49,7 @@ export interface ServiceSlot extends AsyncDisposable, Disposable {
   release(options?: ReleaseOptions): Promise<boolean>;
 }
 
-const RELEASE_KINDS = { status: "a positive number", hitUpstreamAtMs: "a positive number" } as const;
+const RELEASE_KINDS = { status: "a positive number", hitUpstreamAtMs: "a positive number", used: "an object" } as const;
 /** The part of a lease after which it is renewed. */
 export const RENEW_AT = 0.6;
 /** Renewals are at least this far apart, however short the lease is. */

@@ -156,11 +156,13 @@ describe("leases", () => {
     const world = await startWorld(shortLease);
     const keeper = world.client();
     const slot = await keeper.acquire(host);
-    await expect.poll(() => world.proxy.calls("renew").length, { timeout: 20_000 }).toBe(2);
+    // On a busy machine a third one may come before this looks again.
+    await expect.poll(() => world.proxy.calls("renew").length, { timeout: 20_000 }).toBeGreaterThanOrEqual(2);
     expect([slot.signal.aborted, await world.left()]).toEqual([false, { slots: 1, sessions: 0 }]);
     await slot.release();
+    const renewed = world.proxy.calls("renew").length;
     await delay(LEASE_MS);
-    expect(world.proxy.calls("renew")).toHaveLength(2);
+    expect(world.proxy.calls("renew")).toHaveLength(renewed);
   });
 
   test("a slot that was granted after a wait longer than its lease is held and renewed", async () => {

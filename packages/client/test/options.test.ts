@@ -109,7 +109,7 @@ describe("options of a client", () => {
       "Expected `work` to be a function",
     );
     expect(() => keeper.semaphore("", 1)).toThrow("Expected `name`");
-    await expect(keeper.semaphore("s", 1).acquire({ width: 2 } as object)).rejects.toThrow("Unknown option `width`");
+    await expect(keeper.semaphore("s", 1).acquire({ limit: 2 } as object)).rejects.toThrow("Unknown option `limit`");
   });
 });
 

@@ -1,8 +1,8 @@
 // The client and the example Worker in real workerd.
-import { createServer, type Server } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { bundle } from "@slotkeeper/testkit/bundle";
+import { startUpstream } from "@slotkeeper/testkit/upstream";
 import { Miniflare } from "miniflare";
 import { afterEach, expect, test } from "vitest";
 import { startRedirects } from "./broken-server.ts";
@@ -11,16 +11,10 @@ import { expected } from "./smoke.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../../examples/cloudflare-worker/worker.ts", import.meta.url));
 const workers = new Set<Miniflare>();
-const servers = new Set<Server>();
 
 afterEach(async () => {
   for (const worker of workers) await worker.dispose();
-  for (const server of servers) {
-    server.closeAllConnections();
-    server.close();
-  }
   workers.clear();
-  servers.clear();
 });
 
 async function startWorker(script: string, bindings: Record<string, string> = {}): Promise<URL> {
@@ -33,26 +27,6 @@ async function startWorker(script: string, bindings: Record<string, string> = {}
   });
   workers.add(worker);
   return worker.ready;
-}
-
-/** Fails above a number of requests at a time; each takes a while. */
-async function startUpstream(most: number, holdMs: number) {
-  const upstream = { url: "", running: 0, most: 0, started: 0, targets: [] as (string | undefined)[] };
-  const server = createServer((request, response) => {
-    upstream.targets.push(request.url);
-    upstream.started++;
-    upstream.most = Math.max(upstream.most, ++upstream.running);
-    const isTooMuch = upstream.running > most;
-    const end = setTimeout(() => response.writeHead(isTooMuch ? 500 : 200).end("from upstream"), holdMs);
-    response.on("close", () => {
-      clearTimeout(end);
-      upstream.running--;
-    });
-  });
-  servers.add(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  upstream.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return upstream;
 }
 
 const fourSlots = { fairQueue: { maxSlotPerHost: 4, maxSlotPerIp: -1 } };

@@ -27,26 +27,68 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
   },
   queue: {
     refused: ["node:fs", "pg", "slotkeeper/effects", "@slotkeeper/postgres", "@slotkeeper/protocol/schemas"].map(value),
-    accepted: ["slotkeeper", "@slotkeeper/protocol", "../order.ts"].map(value),
+    accepted: ["slotkeeper", "slotkeeper/parts", "@slotkeeper/protocol", "../order.ts"].map(value),
   },
-  postgres: {
-    refused: ["@slotkeeper/server", "@slotkeeper/protocol", "slotkeeper", "undici", "../../queue/src/index.ts"].map(
+  "queue/src/book": {
+    refused: ["../decide/decide.ts", "../engine/host.ts", "../store/memory-store.ts", "@slotkeeper/postgres"].map(
       value,
     ),
-    accepted: ["pg", "pg-connection-string", "node:crypto", "node:fs/promises", "@slotkeeper/queue", "./pool.ts"].map(
+    accepted: [...["./book.ts", "../order/order-of.ts", "../options.ts"].map(value), type("../store/host-store.ts")],
+  },
+  "queue/src/order": {
+    refused: [
+      ...["../book/book.ts", "../../book/leases.ts", "../decide/decide.ts", "../engine/host.ts", "node:fs"].map(value),
+      type("../store/host-store.ts"),
+    ],
+    accepted: [
+      ...["./fifo.ts", "./weighted/turns.ts", "../../book/use.ts", "../options.ts"].map(value),
+      ...["../book/book.ts", "../../book/bucket.ts"].map(type),
+    ],
+  },
+  "queue/src/decide": {
+    refused: [
+      ...["../order/order.ts", "../engine/host.ts", "../store/memory-store.ts", "node:fs"].map(value),
+      type("../order/weighted/numbers.ts"),
+    ],
+    accepted: ["./ends.ts", "../book/book.ts", "../inputs.ts", "@slotkeeper/protocol"].map(value),
+  },
+  "queue/src/store": {
+    refused: ["../order/order.ts", "../engine/host.ts", "../decide/decide.ts", "node:fs"].map(value),
+    accepted: ["./stored-host.ts", "../book/book.ts"].map(value),
+  },
+  "queue/src/engine": {
+    refused: ["../order/order.ts", "@slotkeeper/postgres", "node:fs"].map(value),
+    accepted: [
+      ...["./host.ts", "../decide/decide.ts", "../book/book.ts", "../store/host-store.ts", "slotkeeper"].map(value),
+      type("../order/contract.ts"),
+    ],
+  },
+  postgres: {
+    refused: [
+      "@slotkeeper/server",
+      "@slotkeeper/protocol",
+      "slotkeeper/effects",
+      "undici",
+      "../../queue/src/index.ts",
+    ].map(value),
+    accepted: ["pg", "pg-connection-string", "node:crypto", "node:fs/promises", "slotkeeper", "@slotkeeper/queue"].map(
       value,
     ),
   },
   client: {
     refused: [
       ...["node:http", "undici", "slotkeeper", "@slotkeeper/server", "@slotkeeper/protocol"].map(value),
-      type("@slotkeeper/queue"),
+      ...["@opentelemetry/api", "@slotkeeper/queue"].map(type),
     ],
     accepted: [type("@slotkeeper/protocol"), value("./retry.ts")],
   },
   "client/src/node": {
     refused: ["slotkeeper", "@slotkeeper/server", "@slotkeeper/protocol", "undici"].map(value),
     accepted: ["node:http", "node:fs/promises", "../errors.ts", "./holder.ts"].map(value),
+  },
+  "client/src/opentelemetry": {
+    refused: ["node:fs", "@opentelemetry/sdk-metrics", "slotkeeper", "@slotkeeper/server"].map(value),
+    accepted: ["@opentelemetry/api", "../options.ts"].map(value),
   },
   "client/src/middleware": {
     refused: [
@@ -61,11 +103,12 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
       "@slotkeeper/client",
       "@slotkeeper/cli",
       "undici",
+      "typebox/schema",
       "slotkeeper/effects",
       "../../postgres/src/index.ts",
     ].map(value),
     accepted: [
-      "typebox/schema",
+      "typebox",
       "node:http",
       "node:fs/promises",
       "slotkeeper",
@@ -81,7 +124,7 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
   },
   "server/src/words": {
     refused: ["../config/settings.ts", "../log/logger.ts", "node:fs", "@slotkeeper/queue"].map(value),
-    accepted: ["./near-match.ts", "typebox/schema", "@slotkeeper/protocol/schemas"].map(value),
+    accepted: ["./near-match.ts", "typebox", "@slotkeeper/protocol/schemas"].map(value),
   },
   "server/src/platform": {
     refused: ["../config/settings.ts", "../log/logger.ts", "@slotkeeper/queue"].map(value),
@@ -140,6 +183,28 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
       "../../telemetry/host-row.ts",
       "../../queue/host-key.ts",
       "@slotkeeper/protocol/schemas",
+    ].map(value),
+  },
+  cloudflare: {
+    refused: [
+      "node:crypto",
+      "cloudflare:workers",
+      "pg",
+      "typebox",
+      "@slotkeeper/server",
+      "@slotkeeper/server/internals",
+      "@slotkeeper/client",
+      "@slotkeeper/postgres",
+      "@slotkeeper/protocol/schemas",
+      "../../server/src/index.ts",
+    ].map(value),
+    accepted: [
+      "slotkeeper",
+      "@slotkeeper/queue",
+      "@slotkeeper/protocol",
+      "@slotkeeper/server/portable",
+      "@slotkeeper/server/node-crypto",
+      "./call-clock.ts",
     ].map(value),
   },
   cli: {

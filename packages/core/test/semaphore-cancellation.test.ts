@@ -22,6 +22,31 @@ describe("cancellation consumes no slot", () => {
     expect(sem.stats()).toMatchObject({ acquired: 2, released: 2, aborted: 1 });
   });
 
+  test("after many others have left, an abort still removes its own waiter and keeps the order (QUEUE2)", async () => {
+    const sem = world().semaphore(1);
+    const held = await sem.acquire();
+    const order: string[] = [];
+    const ask = (label: string): AbortController => {
+      const controller = new AbortController();
+      sem.acquire({ signal: controller.signal }).then(
+        (slot) => {
+          order.push(label);
+          slot.release();
+        },
+        () => order.push(`no ${label}`),
+      );
+      return controller;
+    };
+    const leaving = Array.from({ length: 50 }, () => ask("gap"));
+    const stays = ["a", "b", "c"].map(ask);
+    for (const controller of leaving) controller.abort();
+    stays.push(ask("d"));
+    stays[1]?.abort();
+    held.release();
+    await settled();
+    expect(order.slice(50)).toEqual(["no b", "a", "c", "d"]);
+  });
+
   test("an abort rejects with the reason of the signal, whatever its type", async () => {
     const sem = world().semaphore(1);
     const held = await sem.acquire();

@@ -112,6 +112,19 @@ describe("expiry", () => {
 });
 
 describe("renew", () => {
+  test("an invalid ttl is refused with the name of the field", async () => {
+    const slot = await world().semaphore(1).acquire();
+    expect(() => slot.renew(-1)).toThrow("`ttlMs`");
+    slot.release();
+  });
+
+  test("slots with the same ttl share one timer", async () => {
+    const sem = world().semaphore(3, { ttlMs: 100 });
+    const slots = [await sem.acquire(), await sem.acquire(), await sem.acquire()];
+    expect(world().clock.pending).toBe(1);
+    for (const slot of slots) slot.release();
+  });
+
   test("renewing postpones the expiry by a whole ttl", async () => {
     const sem = world().semaphore(1, { ttlMs: 100 });
     const slot = await sem.acquire();

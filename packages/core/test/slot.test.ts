@@ -167,7 +167,7 @@ describe("number", () => {
     expect(growth).toBeLessThan(1.2);
   });
 
-  test("after a shrink and the release of all slots, numbers are again at most the capacity", async () => {
+  test("numbers are again at most the capacity after a shrink and the release of all slots, and after it grows", async () => {
     const sem = world().semaphore(4);
     const slots = Array.from({ length: 4 }, () => sem.tryAcquire());
     expect(slots.map((slot) => slot?.number)).toEqual([1, 2, 3, 4]);
@@ -175,6 +175,9 @@ describe("number", () => {
     for (const slot of slots) slot?.release();
     const after = [sem.tryAcquire(), sem.tryAcquire()];
     expect(new Set(after.map((slot) => slot?.number))).toEqual(new Set([1, 2]));
+    sem.resize(4);
+    after.push(sem.tryAcquire(), sem.tryAcquire());
+    expect(new Set(after.map((slot) => slot?.number))).toEqual(new Set([1, 2, 3, 4]));
     for (const slot of after) slot?.release();
   });
 

@@ -101,3 +101,18 @@ describe("the breaker", () => {
     expect((await acquire(service, { hostname: "busy.example", ipBucket: "c" })).result).toBe("granted");
   });
 });
+
+describe("a pause", () => {
+  it("begins after a confirmation, is shown, and ends after another", async () => {
+    const { service, page } = await hostPage();
+    await page.getByRole("button", { name: "Pause…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
+    await page.getByText("The host is paused.", { exact: true }).waitFor();
+    expect((await acquire(service, { hostname: "busy.example", ipBucket: "c", waitMs: 50 })).result).toBe("pending");
+    expect(await page.locator(".host-title .load-paused").innerText()).toBe("paused");
+    await page.getByRole("button", { name: "Let it go on…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Let it go on" }).click();
+    await page.getByText("The host grants slots again.", { exact: true }).waitFor();
+    expect((await stateOf(service, "busy.example"))?.isPaused).toBe(false);
+  });
+});

@@ -5,8 +5,8 @@
 --
 --   slotkeeper_host            one row per host: the head, the tag, and the lock
 --   slotkeeper_record          all records except leases and cooldowns
---   upstream_slot_pool         leases: one row for each slot index, updated in place. status = 'locked': the row holds a
---                              lease, which is live until ends_at
+--   upstream_slot_pool         leases: one row for each lease, updated in place. status = 'locked': the row holds a lease,
+--                              which is live until ends_at and occupies as many slots as its width
 --   upstream_ip_cooldown       cooldowns (cool_until), and releases by direct callers (is_direct)
 --   upstream_ip_queue_depth    waiters that direct callers registered; the service's waiters are records
 --   "THROTTLE_PROTECTION"      a copy of the head's breaker, for people and direct callers
@@ -64,7 +64,7 @@ CREATE TABLE slotkeeper_record (
   PRIMARY KEY (host, kind, key)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
         autovacuum_vacuum_insert_threshold = -1);
-COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the other fields of the record.';
+COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence, budget or limits. data: the other fields of the record.';
 
 CREATE TABLE slotkeeper_ring (
   host text NOT NULL,
@@ -106,7 +106,10 @@ ALTER TABLE upstream_slot_pool
   ADD COLUMN ends_at double precision,
   ADD COLUMN is_released boolean NOT NULL DEFAULT false,
   ADD COLUMN is_probe boolean NOT NULL DEFAULT false,
-  ADD COLUMN keep_until double precision;
+  ADD COLUMN keep_until double precision,
+  ADD COLUMN width integer NOT NULL DEFAULT 1,
+  ADD COLUMN charge json;
+COMMENT ON COLUMN upstream_slot_pool.width IS 'How many slots of the host the lease occupies.';
 ALTER TABLE upstream_slot_pool SET (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON TABLE upstream_slot_pool IS 'hostname_pattern is empty in rows of forgotten hosts, which the next host uses.';
 

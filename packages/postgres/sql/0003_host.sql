@@ -79,24 +79,25 @@ CREATE FUNCTION slotkeeper_write_leases(
 ) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_count integer := cardinality(p_leases) / 4;
+  v_count integer := cardinality(p_leases) / 5;
   v_old integer := 0;
   v_reused integer := cardinality(p_ended);
   v_free integer[] := '{}';
   v_written integer;
 BEGIN
-  WHILE p_numbers[v_old * 6 + 1] <= p_fence LOOP v_old := v_old + 1; END LOOP;
+  WHILE p_numbers[v_old * 7 + 1] <= p_fence LOOP v_old := v_old + 1; END LOOP;
   IF v_count - v_old > v_reused THEN
     v_free := slotkeeper_free_slots(p_host, v_count - v_old - v_reused, p_now, p_most, p_offers_until);
   END IF;
   IF v_count > 0 THEN
     -- Each row is found by the token that it has, or by its number.
-    UPDATE upstream_slot_pool SET status = 'locked', token = p_leases[i * 4 + 1], session = p_leases[i * 4 + 2],
-      ip_hash = p_leases[i * 4 + 3], instance = p_leases[i * 4 + 4], fence = p_numbers[i * 6 + 1]::bigint,
-      locked_at = to_timestamp(p_numbers[i * 6 + 2] / 1000), granted_at = p_numbers[i * 6 + 2], ends_at = p_numbers[i * 6 + 3],
-      keep_until = p_numbers[i * 6 + 4], is_released = p_numbers[i * 6 + 5] = 1, is_probe = p_numbers[i * 6 + 6] = 1
+    UPDATE upstream_slot_pool SET status = 'locked', token = p_leases[i * 5 + 1], session = p_leases[i * 5 + 2],
+      ip_hash = p_leases[i * 5 + 3], instance = p_leases[i * 5 + 4], charge = p_leases[i * 5 + 5]::json, fence = p_numbers[i * 7 + 1]::bigint,
+      locked_at = to_timestamp(p_numbers[i * 7 + 2] / 1000), granted_at = p_numbers[i * 7 + 2], ends_at = p_numbers[i * 7 + 3],
+      keep_until = p_numbers[i * 7 + 4], is_released = p_numbers[i * 7 + 5] = 1, is_probe = p_numbers[i * 7 + 6] = 1,
+      width = p_numbers[i * 7 + 7]
     FROM generate_series(0, v_count - 1) i
-    WHERE hostname_pattern = p_host AND (token = CASE WHEN i < v_old THEN p_leases[i * 4 + 1] ELSE p_ended[i - v_old + 1] END
+    WHERE hostname_pattern = p_host AND (token = CASE WHEN i < v_old THEN p_leases[i * 5 + 1] ELSE p_ended[i - v_old + 1] END
       OR slot_index = v_free[i - v_old - v_reused + 1]);
     GET DIAGNOSTICS v_written = ROW_COUNT;
     IF v_written < v_count THEN
@@ -111,7 +112,8 @@ BEGIN
   RETURN v_count > v_old;
 END $$;
 
--- Refuses leases that need new rows if there would be more than p_most slots: creating a row uses up an id. Every row has a lease.
+-- Refuses leases that need new rows if there would be more than p_most slots: creating a row uses up an id. Every row has
+-- a lease. A new lease counts as one slot here; its width is counted when it is written.
 CREATE FUNCTION slotkeeper_check_room(
   p_host text, p_count integer, p_now double precision, p_most double precision, p_offers_until double precision
 ) RETURNS void
@@ -155,20 +157,22 @@ END $$;
 CREATE FUNCTION slotkeeper_closed_breaker() RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$ SELECT '{"code": 0, "errors": 0, "successes": 0, "consecutive": 0}'::jsonb $$;
 
--- Offers that have not lapsed.
+-- The slots of offers that have not lapsed.
 CREATE FUNCTION slotkeeper_offers(p_host text, p_now double precision) RETURNS bigint
 LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN (SELECT count(*) FROM slotkeeper_record WHERE host = p_host AND kind = 'offer' AND (data ->> 'lapsesAt')::double precision > p_now);
+  RETURN (
+    SELECT coalesce(sum((data ->> 'width')::integer), 0) FROM slotkeeper_record
+    WHERE host = p_host AND kind = 'offer' AND (data ->> 'lapsesAt')::double precision > p_now);
 END $$;
 
--- The number of slots that are occupied at p_now: live leases, and offers that have not lapsed. p_offers_until: the
+-- The number of slots that are occupied at p_now: the widths of live leases, and of offers that have not lapsed. p_offers_until: the
 -- latest time at which an offer lapses. PL/pgSQL, because a function in SQL that is not inlined has a set-up cost for
 -- every call.
 CREATE FUNCTION slotkeeper_occupied(p_host text, p_now double precision, p_offers_until double precision) RETURNS bigint
 LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN (SELECT count(*) FROM upstream_slot_pool WHERE hostname_pattern = p_host AND ends_at > p_now)
+  RETURN (SELECT coalesce(sum(width), 0) FROM upstream_slot_pool WHERE hostname_pattern = p_host AND ends_at > p_now)
     + CASE WHEN p_offers_until > p_now THEN slotkeeper_offers(p_host, p_now) ELSE 0 END;
 END $$;
 
@@ -244,7 +248,8 @@ END $$;
 CREATE FUNCTION slotkeeper_lease(s upstream_slot_pool) RETURNS json
 LANGUAGE sql STABLE AS $$
   SELECT json_build_object('fence', s.fence, 'session', s.session, 'bucket', s.ip_hash, 'instance', s.instance,
-    'grantedAt', s.granted_at, 'endsAt', s.ends_at, 'isReleased', s.is_released, 'isProbe', s.is_probe, 'keepUntil', s.keep_until)
+    'grantedAt', s.granted_at, 'endsAt', s.ends_at, 'isReleased', s.is_released, 'isProbe', s.is_probe, 'keepUntil', s.keep_until, 'width', s.width,
+    'charge', s.charge)
 $$;
 
 -- BookImage of records.ts, with each record as a row: [kind, key, its other fields].

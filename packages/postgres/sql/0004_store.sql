@@ -18,8 +18,8 @@
 --   p_offers_until       when the last offer among the records lapses; 0: there is none
 --   p_records            records other than leases, as kind, key, the other fields, kind, key, …; NULL instead of fields: it is
 --                        deleted. Several arrays would cost more
---   p_leases, p_numbers  leases, in the order of their fences, as key, session, bucket, instance, key, … and as
---                        fence, grantedAt, endsAt, keepUntil, isReleased, isProbe, fence, …; 1: true
+--   p_leases, p_numbers  leases, in the order of their fences, as key, session, bucket, instance, charge, key, … and as
+--                        fence, grantedAt, endsAt, keepUntil, isReleased, isProbe, width, fence, …; 1: true
 --   p_ended              the tokens of leases that end
 --   p_names              "kind key" of every record that changes, for the ring; NULL: no other instance needs them
 --   p_notice             CommitNotice for the instances of p_wake
@@ -90,7 +90,7 @@ BEGIN
   IF slotkeeper_write_leases(p_host, v_before, p_now, p_most, v_offers_until, p_leases, p_numbers, p_ended) OR v_adds THEN
     -- P2. After the records: leases are counted together with the remaining offers. slotkeeper_occupied would return the
     -- same, but take longer.
-    SELECT count(*) INTO v_occupied FROM upstream_slot_pool WHERE hostname_pattern = p_host AND ends_at > p_now;
+    SELECT coalesce(sum(width), 0) INTO v_occupied FROM upstream_slot_pool WHERE hostname_pattern = p_host AND ends_at > p_now;
     IF v_offers_until > p_now THEN v_occupied := v_occupied + slotkeeper_offers(p_host, p_now); END IF;
     IF v_occupied > p_most THEN PERFORM slotkeeper_refuse_slots(p_host, v_occupied, p_most); END IF;
   END IF;
@@ -247,11 +247,13 @@ BEGIN
       'hosts', count(*),
       -- JSON has no Infinity.
       'slots', nullif(coalesce(sum(h.slots), 0), 'Infinity'),
-      'inFlight', (SELECT count(*) FROM upstream_slot_pool WHERE ends_at > v_now)
-        + (SELECT count(*) FROM slotkeeper_record WHERE kind = 'offer' AND (data ->> 'lapsesAt')::double precision > v_now),
+      'inFlight', (SELECT coalesce(sum(width), 0) FROM upstream_slot_pool WHERE ends_at > v_now)
+        + (SELECT coalesce(sum((data ->> 'width')::integer), 0) FROM slotkeeper_record
+           WHERE kind = 'offer' AND (data ->> 'lapsesAt')::double precision > v_now),
       'waiting', (SELECT count(*) FROM slotkeeper_record WHERE kind = 'waiter' AND (data ->> 'deadlineAt')::double precision > v_now),
       'open', count(*) FILTER (WHERE slotkeeper_breaker_closes_at(h.head) > v_now),
-      'spaced', count(*) FILTER (WHERE slotkeeper_spaced_until(h.head, l.data) > v_now))
+      'spaced', count(*) FILTER (WHERE slotkeeper_spaced_until(h.head, l.data) > v_now),
+      'paused', count(*) FILTER (WHERE l.data #> '{live,isPaused}' IS NOT NULL))
     FROM slotkeeper_host h LEFT JOIN slotkeeper_record l ON l.host = h.host AND l.kind = 'limits' AND l.key = '');
 END $$;
 
@@ -309,6 +311,7 @@ BEGIN
     AND coalesce((h.head #>> '{breaker,windowStartAt}')::double precision
       + coalesce((v_limits #>> '{policy,breaker,windowMs}')::double precision, 60000), 0) <= v_now
     AND coalesce(slotkeeper_spaced_until(h.head, v_limits), 0) <= v_now
+    AND coalesce((h.head ->> 'fullAt')::double precision, 0) <= v_now
     AND NOT EXISTS (SELECT FROM upstream_ip_cooldown c WHERE c.hostname_pattern = h.host AND c.cool_until > v_now)
     -- The ends of sessions: isLeftOver of packages/queue. An expired lease also counts as the end of its session.
     AND coalesce((h.head ->> 'forgottenAt')::double precision, 0) <= slotkeeper_start_forgotten(v_now)
@@ -317,7 +320,7 @@ BEGIN
     AND NOT EXISTS (
       SELECT FROM slotkeeper_record r WHERE r.host = h.host AND (
         (r.kind = 'waiter' AND (r.data ->> 'deadlineAt')::double precision > v_now)
-        OR (r.kind = 'session' AND slotkeeper_end_kept_until((r.data ->> 'keepUntil')::double precision,
+        OR (r.kind = 'ending' AND slotkeeper_end_kept_until((r.data ->> 'keepUntil')::double precision,
           (r.data ->> 'endedAt')::double precision) > v_now)));
 END $$;
 

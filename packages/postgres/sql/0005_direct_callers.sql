@@ -9,7 +9,8 @@
 --   DIRECT3 All times are those of the database; instants that callers send are ignored.
 --   DIRECT4 A failed attempt writes nothing.
 --   DIRECT5 The service has priority. If a direct caller releases a slot while sessions wait for the host, the slot is
---     reserved for the service for 50 ms. While an instance has reserved the next commit, no direct caller gets a slot.
+--     reserved for the service for 50 ms. While an instance has reserved the next commit, or a session that needs several
+--     slots is the first of the host, no direct caller gets a slot.
 
 -- A name in the form that is hashed and compared: lower-cased, without a trailing dot; NULL if nothing is left.
 -- Not lower() alone: its result for an I depends on the locale of the database.
@@ -107,7 +108,7 @@ BEGIN
     -- Head of records.ts.
     PERFORM slotkeeper_commit_direct(h, jsonb_build_object('hostname', slotkeeper_own_name(p_host, p_hostname), 'slots', p_slots,
       'fence', greatest(h.fence, floor(h.last_now * 1000)::bigint), 'progress', 0, 'meterAt', h.last_now, 'avgWaitMs', 0,
-      'isHot', false, 'breaker', slotkeeper_closed_breaker(), 'forgottenAt', slotkeeper_start_forgotten(h.last_now)));
+      'breaker', slotkeeper_closed_breaker(), 'forgottenAt', slotkeeper_start_forgotten(h.last_now)));
   END LOOP;
 END $$;
 
@@ -152,11 +153,12 @@ BEGIN
       WHERE p ->> 'kind' <> 'lease'
       UNION ALL SELECT unnest(ARRAY[d ->> 0, d ->> 1, NULL]) FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 <> 'lease'),
     ARRAY(
-      SELECT unnest(ARRAY[p ->> 'key', p ->> 'session', p ->> 'bucket', p ->> 'instance'])
+      SELECT unnest(ARRAY[p ->> 'key', p ->> 'session', p ->> 'bucket', p ->> 'instance', p ->> 'charge'])
       FROM jsonb_array_elements(p_puts) p WHERE p ->> 'kind' = 'lease'),
     ARRAY(
       SELECT unnest(ARRAY[(p -> 'fence')::double precision, (p -> 'grantedAt')::double precision, (p -> 'endsAt')::double precision,
-        (p -> 'keepUntil')::double precision, (p -> 'isReleased')::boolean::integer, (p -> 'isProbe')::boolean::integer])
+        (p -> 'keepUntil')::double precision, (p -> 'isReleased')::boolean::integer, (p -> 'isProbe')::boolean::integer,
+        (p -> 'width')::double precision])
       FROM jsonb_array_elements(p_puts) p WHERE p ->> 'kind' = 'lease'),
     ARRAY(SELECT d ->> 1 FROM jsonb_array_elements(p_dels) d WHERE d ->> 0 = 'lease'),
     ARRAY(
@@ -184,7 +186,7 @@ $$;
 
 CREATE FUNCTION slotkeeper_released_session(s upstream_slot_pool, p_now double precision) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
-  SELECT jsonb_build_object('kind', 'session', 'key', s.session, 'end', 'released', 'keepUntil', s.keep_until, 'endedAt', p_now)
+  SELECT jsonb_build_object('kind', 'ending', 'key', s.session, 'end', 'released', 'keepUntil', s.keep_until, 'endedAt', p_now)
 $$;
 
 -- The slots of a host as an attempt finds them: leases that have ended, and the number of slots that the others occupy.
@@ -196,13 +198,14 @@ DECLARE
 BEGIN
   SELECT coalesce(jsonb_agg(jsonb_build_array('lease', s.token)) FILTER (WHERE o.is_over), '[]'),
     coalesce(jsonb_agg(slotkeeper_released_session(s, h.last_now)) FILTER (WHERE o.is_over AND s.instance <> ''), '[]'),
-    count(*) FILTER (WHERE NOT o.is_over),
-    count(*) FILTER (WHERE NOT o.is_over AND s.ip_hash = p_bucket),
+    coalesce(sum(s.width) FILTER (WHERE NOT o.is_over), 0),
+    coalesce(sum(s.width) FILTER (WHERE NOT o.is_over AND s.ip_hash = p_bucket), 0),
     count(*) FILTER (WHERE NOT o.is_over AND s.is_probe)
   INTO v.dels, v.puts, v.occupied, v.of_bucket, v.probes
   FROM upstream_slot_pool s, LATERAL (SELECT slotkeeper_is_over(s, h.last_now, p_timeout_ms) AS is_over) o
   WHERE s.hostname_pattern = h.host AND s.status = 'locked';
-  SELECT v.occupied + count(*), v.of_bucket + count(*) FILTER (WHERE r.data ->> 'bucket' = p_bucket),
+  SELECT v.occupied + coalesce(sum((r.data ->> 'width')::integer), 0),
+    v.of_bucket + coalesce(sum((r.data ->> 'width')::integer) FILTER (WHERE r.data ->> 'bucket' = p_bucket), 0),
     v.probes + count(*) FILTER (WHERE (r.data ->> 'isProbe')::boolean)
   INTO v.occupied, v.of_bucket, v.probes
   FROM slotkeeper_record r WHERE r.host = h.host AND r.kind = 'offer' AND (r.data ->> 'lapsesAt')::double precision > h.last_now;
@@ -285,6 +288,10 @@ DECLARE
   v slotkeeper_view := slotkeeper_look(h, t.bucket, t.lease_ms);
   v_capacity double precision := h.head ->> 'capacity';
 BEGIN
+  IF v_limits #> '{policy,budgets}' IS NOT NULL THEN
+    RAISE EXCEPTION 'Host % has budgets, which only the service can charge: acquire its slots over HTTP', h.host
+      USING ERRCODE = 'feature_not_supported';
+  END IF;
   t.slots := coalesce(v_capacity, (v_limits #>> '{live,slots}')::double precision, t.slots);
   t.slots_per_bucket := CASE WHEN t.bucket = '' OR v_capacity IS NOT NULL THEN 'Infinity'
     ELSE coalesce((v_limits #>> '{live,slotsPerBucket}')::double precision, t.slots_per_bucket) END;
@@ -297,7 +304,8 @@ BEGIN
     a.retry_in_ms := t.open_ms - (h.last_now - b.opened_at);
   ELSIF v.of_bucket >= t.slots_per_bucket OR slotkeeper_cools_until(h.host, t.bucket, t.cooldown_ms) > h.last_now THEN
     a.status := 'IP_TOO_MANY';
-  ELSIF v.occupied >= t.slots OR h.reserved_until > h.last_now OR (b.opened_at IS NOT NULL
+  ELSIF v.occupied >= t.slots OR h.reserved_until > h.last_now OR h.head ->> 'first' IS NOT NULL
+      OR v_limits #> '{live,isPaused}' IS NOT NULL OR (b.opened_at IS NOT NULL
       AND v.probes >= coalesce((v_limits #>> '{policy,breaker,halfOpenProbes}')::double precision, 1)) THEN
     a.status := 'QUEUE_FULL';
   ELSE
@@ -325,7 +333,7 @@ BEGIN
     v.puts || jsonb_build_object('kind', 'lease', 'key', v_token, 'fence', v_fence,
       'session', CASE WHEN t.by_id THEN 'direct-id:' ELSE 'direct:' END || v_fence, 'bucket', t.bucket, 'instance', '',
       'grantedAt', h.last_now, 'endsAt', h.last_now + t.lease_ms, 'isReleased', false, 'isProbe', p_is_probe,
-      'keepUntil', h.last_now),
+      'keepUntil', h.last_now, 'width', 1),
     v.dels, t.slots);
   RETURN v_token;
 END $$;

@@ -143,6 +143,7 @@ CREATE TABLE upstream_ip_queue_depth (
 ) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 
 CREATE TABLE upstream_slot_pool (
+  charge json,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   ends_at double precision,
   fence bigint,
@@ -159,6 +160,7 @@ CREATE TABLE upstream_slot_pool (
   slot_index integer NOT NULL,
   status text NOT NULL DEFAULT 'available'::text,
   token text,
+  width integer NOT NULL DEFAULT 1,
   CONSTRAINT upstream_slot_pool_lease CHECK (((status = 'locked'::text) = (token IS NOT NULL))),
   CONSTRAINT upstream_slot_pool_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=40, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
@@ -185,7 +187,7 @@ COMMENT ON COLUMN slotkeeper_host.updated_at IS 'When the last commit was made, 
 
 COMMENT ON COLUMN slotkeeper_instance.ends_at IS 'The instance counts as alive until then.';
 
-COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence or limits. data: the other fields of the record.';
+COMMENT ON TABLE slotkeeper_record IS 'kind: account, waiter, session, offer, absence, budget or limits. data: the other fields of the record.';
 
 COMMENT ON TABLE slotkeeper_ring IS 'A commit is at the place of its number modulo 64; the number is the part of its tag before the dot. names: "kind key" of the records that it changed. A commit that no other instance needs is missing.';
 
@@ -198,6 +200,8 @@ COMMENT ON COLUMN upstream_ip_queue_depth.expiries IS 'When each registered wait
 COMMENT ON COLUMN upstream_ip_queue_depth.hostname IS 'In lower case. Set only if the host''s key is not the SHA-256 of this name.';
 
 COMMENT ON TABLE upstream_slot_pool IS 'hostname_pattern is empty in rows of forgotten hosts, which the next host uses.';
+
+COMMENT ON COLUMN upstream_slot_pool.width IS 'How many slots of the host the lease occupies.';
 
 CREATE OR REPLACE FUNCTION download_check_throttle_protection(p_hostname_hash text, p_hostname text, p_throttle_time_window integer DEFAULT 60, p_throttle_table_name text DEFAULT 'THROTTLE_PROTECTION'::text)
  RETURNS TABLE(is_protected boolean, error_code integer, retry_after integer)
@@ -394,7 +398,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 c979b19f5c6c7730a1c45095d29dd039
+-- text: md5 3a30a756c1dcff9337bbb3cb060c67d1
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits json)
  RETURNS json
@@ -406,7 +410,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits jso
 CREATE OR REPLACE FUNCTION slotkeeper_commit_direct(h slotkeeper_host, p_head jsonb, p_puts jsonb DEFAULT '[]'::jsonb, p_dels jsonb DEFAULT '[]'::jsonb, p_most double precision DEFAULT NULL::double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 89e74f7ccd73ef0ae6ceaa5995689d37
+-- text: md5 3561d7d457438a4c0e86c9e4ae94876d
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_locked(p_host text, p_instance text, p_base text, p_tag text, p_now double precision, p_forgets boolean, p_conflicts integer)
  RETURNS json
@@ -485,7 +489,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_free_slots(p_host text, p_count integer, p
 CREATE OR REPLACE FUNCTION slotkeeper_grant_direct(h slotkeeper_host, t slotkeeper_try, v slotkeeper_view, p_is_probe boolean, p_sets_slots boolean)
  RETURNS text
  LANGUAGE plpgsql
--- text: md5 4d92247c9f2ae98cad8cfb317acfb98b
+-- text: md5 a0e109d820787654ff9fb41a7fcd2e4b
 
 CREATE OR REPLACE FUNCTION slotkeeper_host_key(p_hash text, p_name text)
  RETURNS text
@@ -517,7 +521,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_is_over(s upstream_slot_pool, p_now double
 CREATE OR REPLACE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 85cd20f3ef65baa989aba692cc9ba385
+-- text: md5 4ec9b7ac66fbaee79f8af9361fa5512d
 
 CREATE OR REPLACE FUNCTION slotkeeper_last_slot(p_host text)
  RETURNS integer
@@ -529,7 +533,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_lease(s upstream_slot_pool)
  RETURNS json
  LANGUAGE sql
  STABLE
--- text: md5 a7999b95dde1ce9f41b2d11f3bd3430d
+-- text: md5 93bb129985d9c06dfe071f8744e25884
 
 CREATE OR REPLACE FUNCTION slotkeeper_limits(p_host text)
  RETURNS jsonb
@@ -539,7 +543,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_limits(p_host text)
 CREATE OR REPLACE FUNCTION slotkeeper_look(h slotkeeper_host, p_bucket text, p_timeout_ms double precision)
  RETURNS slotkeeper_view
  LANGUAGE plpgsql
--- text: md5 3e61df5cb2da71b352fa271f600aa0d6
+-- text: md5 436e761cc0e9a93776c11bc076bd027e
 
 CREATE OR REPLACE FUNCTION slotkeeper_missing_rights(p_schema oid)
  RETURNS text
@@ -578,17 +582,17 @@ CREATE OR REPLACE FUNCTION slotkeeper_number(p_tag text)
 CREATE OR REPLACE FUNCTION slotkeeper_occupied(p_host text, p_now double precision, p_offers_until double precision)
  RETURNS bigint
  LANGUAGE plpgsql
--- text: md5 e614df42f18687fbd52bc3197a03a80c
+-- text: md5 bbe61f53b27d0f80810cd1c852156e0a
 
 CREATE OR REPLACE FUNCTION slotkeeper_offers(p_host text, p_now double precision)
  RETURNS bigint
  LANGUAGE plpgsql
--- text: md5 ece45983579b32965f821da77c24c4cf
+-- text: md5 2007a34ff337d3667754d51dee61f3c4
 
 CREATE OR REPLACE FUNCTION slotkeeper_open(p_host text, p_hostname text, p_slots double precision)
  RETURNS slotkeeper_host
  LANGUAGE plpgsql
--- text: md5 a2b208e7178ed5da0c5bffae6a447bf8
+-- text: md5 d5aded3bbb990c0e4eb4434b8334f220
 
 CREATE OR REPLACE FUNCTION slotkeeper_open_ms(p_seconds integer)
  RETURNS double precision
@@ -680,7 +684,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_released_session(s upstream_slot_pool, p_n
  RETURNS jsonb
  LANGUAGE sql
  STABLE
--- text: md5 e6fe3b75d0e8f182d22f3a46873a8b96
+-- text: md5 be1f5282f56d77d38d062dc32a0e1113
 
 CREATE OR REPLACE FUNCTION slotkeeper_renumber(p_id integer)
  RETURNS integer
@@ -744,12 +748,12 @@ CREATE OR REPLACE FUNCTION slotkeeper_totals(p_schema integer)
  SET search_path TO 'public', 'pg_temp'
  SET extra_float_digits TO '1'
  SET jit TO 'off'
--- text: md5 283fb49ee6ea8ac94e2e649264e8841e
+-- text: md5 5b2f698a6900d3182474d6d9589275a7
 
 CREATE OR REPLACE FUNCTION slotkeeper_try_direct(t slotkeeper_try)
  RETURNS slotkeeper_answer
  LANGUAGE plpgsql
--- text: md5 825bedb3c8fe59c9aaead0f34250d3bd
+-- text: md5 ee58c55dcec33e13875077ae0d876045
 
 CREATE OR REPLACE FUNCTION slotkeeper_unknown_host(p_host text)
  RETURNS slotkeeper_host
@@ -764,4 +768,4 @@ CREATE OR REPLACE FUNCTION slotkeeper_write_cooldowns(p_host text, p_now double 
 CREATE OR REPLACE FUNCTION slotkeeper_write_leases(p_host text, p_fence bigint, p_now double precision, p_most double precision, p_offers_until double precision, p_leases text[], p_numbers double precision[], p_ended text[])
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 57603431aad619f56a3e76640a598e57
+-- text: md5 00efa378ad77a9f359cc6a0fc34bd373

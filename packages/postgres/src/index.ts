@@ -16,4 +16,3 @@ export { commitArguments } from "./store/commit-arguments.ts";
 export { DatabaseError } from "./store/database-error.ts";
 export { PostgresStore, type PostgresStoreOptions } from "./store/postgres-store.ts";
 export { SCHEMA_NUMBER } from "./store/sql-store.ts";
-export { NO_CONNECTIONS, type StoreGauges, type StoreHealth } from "./store/store-health.ts";

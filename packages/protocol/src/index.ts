@@ -16,6 +16,7 @@ export {
   type BlockedBy,
   blockedByWords,
   type CancelResult,
+  type Costs,
   type GrantedAnswer,
   type OverloadedAnswer,
   type PendingAnswer,
@@ -24,6 +25,14 @@ export {
   type ThrottledAnswer,
   type TimeoutAnswer,
 } from "./session.ts";
+export {
+  BUDGET_NAME,
+  BUDGET_SETTINGS,
+  type BudgetPolicies,
+  type BudgetPolicy,
+  budgetProblems,
+  resolveBudgets,
+} from "./settings/budget-settings.ts";
 export {
   BREAKER_LIMITS,
   HOST_LIMITS,
@@ -35,6 +44,7 @@ export {
 } from "./settings/host-limits.ts";
 export { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "./settings/queue-settings.ts";
 export { defaultsOf, type Setting, type Settings } from "./settings/setting.ts";
+export { breakerCause, type ShownTexts, type WaitCause, waitCause } from "./wait-cause.ts";
 export type {
   AcquireReply,
   CancelCall,

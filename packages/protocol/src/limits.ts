@@ -10,6 +10,8 @@ export const LIMITS = {
   /** The longest time that a caller may request: a day. */
   durationMs: 86_400_000,
   slots: 1_000_000,
+  /** Budgets of one host. */
+  budgets: 16,
 } as const;
 
 /** Hosts with this prefix are named semaphores: the first live user fixes the capacity; per-bucket limits do not apply. */

@@ -16,19 +16,31 @@ export interface SessionClaims {
   readonly limit?: number;
   /** A later time than `arrivedAt` at which the session had not ended. Absent in the first token. */
   readonly pendingAt?: number;
+  /** How many slots the session needs. Absent: 1. */
+  readonly width?: number;
+  /** What the request costs, by the name of the budget. Absent: the defaults. */
+  readonly cost?: Costs;
 }
+
+/** Amounts by the names of budgets. */
+export type Costs = { readonly [budget: string]: number };
 
 const BLOCKED_BY = {
   "host-limit": "all slots in use",
   "ip-limit": "bucket at its limit",
-  cooldown: "bucket must pause",
+  cooldown: "bucket must wait",
+  width: "too few slots free",
+  "behind-first": "behind a wider request",
   "waiter-pool": "waiter pool full",
   breaker: "breaker open",
+  paused: "host paused",
   store: "store does not answer",
 } as const;
 
 /** What stands between a pending session and its slot. */
-export type BlockedBy = keyof typeof BLOCKED_BY;
+export type BlockedBy = keyof typeof BLOCKED_BY | `budget:${string}`;
+/** All of them. */
+export const BLOCKED_BY_NAMES = Object.keys(BLOCKED_BY);
 
 /**
  * `blockedBy` in a few words, as `slotkeeper top` and the dashboard show it. Undefined: not one that this version knows.
@@ -41,6 +53,7 @@ export type BlockedBy = keyof typeof BLOCKED_BY;
  * ```
  */
 export function blockedByWords(blockedBy: string | undefined): string | undefined {
+  if (blockedBy?.startsWith("budget:") === true) return `${blockedBy.slice("budget:".length)} used up`;
   return (BLOCKED_BY as { readonly [cause: string]: string })[blockedBy ?? ""];
 }
 
@@ -66,6 +79,10 @@ export interface GrantedAnswer {
   /** Only grows, per host: what a guarded resource compares to refuse the holder of a lost lease. */
   readonly fence: number;
   readonly leaseMs: number;
+  /** How many slots it has. */
+  readonly width: number;
+  /** What was charged to budgets. Absent: the host has none. */
+  readonly charged?: Costs | undefined;
 }
 
 /** The host's circuit breaker is open: the session has ended. */
@@ -80,7 +97,7 @@ export interface ThrottledAnswer {
 /** The session has ended without a slot. */
 export interface TimeoutAnswer {
   readonly result: "timeout";
-  /** `deadline`, `idle`, `canceled`, `released` (the slot was granted and is over), `forgotten` (it ended, and how is not known any more). */
+  /** `deadline`, `idle`, `canceled`, `released` (the slot was granted and is over), `impossible` (limits changed, and can never allow the request), `forgotten` (it ended, and how is not known any more). */
   readonly reason: string;
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from "slotkeeper";
-import { IndexedHeap } from "./indexed-heap.ts";
+import { IndexedHeap } from "slotkeeper/parts";
 
 /** Something that is due at a time: a session, a held poll, a host. */
 export interface Due {
@@ -33,8 +33,7 @@ export class Agenda {
   schedule(item: Due, at: number): void {
     if (this.#due.has(item) && item.dueAt === at) return;
     item.dueAt = at;
-    if (this.#due.has(item)) this.#due.update(item);
-    else this.#due.push(item);
+    this.#due.put(item);
     if (!this.#isFiring && (at < this.#armedAt || this.#isOverdue())) this.#arm();
   }
 
@@ -50,8 +49,13 @@ export class Agenda {
     this.#fire(Number.POSITIVE_INFINITY);
   }
 
+  /** The time was set, so the timer may come too late. */
+  followTime(): void {
+    if (!this.#isFiring && this.#timer !== undefined) this.#arm();
+  }
+
   close(): void {
-    while (this.#due.pop() !== undefined);
+    for (let item = this.#due.peek(); item !== undefined; item = this.#due.peek()) this.#due.remove(item);
     this.#disarm();
   }
 

@@ -1,8 +1,10 @@
 import {
   BREAKER_LIMITS,
+  type BudgetPolicies,
   HOST_LIMITS,
   type HostConfig,
   type Resolved,
+  resolveBudgets,
   resolveLimits,
   SEMAPHORE_PREFIX,
   SHARED_BUCKET,
@@ -16,7 +18,11 @@ export type BreakerPolicy = Resolved<typeof BREAKER_LIMITS>;
  * The limits of one host, by the fields of the table of limits. They are kept in its book, so that a store needs no
  * configuration. Infinity means no limit.
  */
-export type HostPolicy = Resolved<typeof HOST_LIMITS> & { readonly breaker: BreakerPolicy };
+export type HostPolicy = Resolved<typeof HOST_LIMITS> & {
+  readonly breaker: BreakerPolicy;
+  /** Absent: the host has no budgets. */
+  readonly budgets?: BudgetPolicies | undefined;
+};
 
 /** The limits of a host, and the weights of its buckets. */
 export interface ResolvedHost {
@@ -44,10 +50,12 @@ export function resolveHost(options: QueueOptions, hostname: string | undefined)
 function resolveOwn(options: QueueOptions, override: HostConfig, hostname: string | undefined): ResolvedHost {
   const host = { ...options.defaults, ...defined(override) };
   const policy = policyOf(host, { ...options.defaults.breaker, ...override.breaker });
+  const budgets = resolveBudgets(host.budgets);
   const weights = new Map(Object.entries(override.weights ?? {}));
   const weightOf = (bucket: string) => weights.get(bucket) ?? 1;
-  if (hostname?.startsWith(SEMAPHORE_PREFIX) !== true) return { policy, weightOf };
-  // The users of a named semaphore choose its capacity, so no limit per bucket applies.
+  if (hostname?.startsWith(SEMAPHORE_PREFIX) !== true)
+    return { policy: budgets === undefined ? policy : { ...policy, budgets }, weightOf };
+  // The users of a named semaphore choose its capacity, so no limit per bucket and no budget applies.
   const { POSITIVE_INFINITY: none } = Number;
   return { policy: { ...policy, slotsPerBucket: none, waitersPerBucket: none, cooldownMs: 0 }, weightOf };
 }

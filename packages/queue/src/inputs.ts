@@ -1,3 +1,4 @@
+import type { Costs } from "@slotkeeper/protocol";
 import type { LiveLimits } from "./book/records.ts";
 
 /** All requests to a host, as plain data: after a conflict the decision is made again from the same inputs. */
@@ -39,11 +40,14 @@ export type Input =
       readonly slotToken: string;
       readonly hitAt: number | undefined;
       readonly status: number | undefined;
+      /** What it really cost, by the name of the budget. */
+      readonly used?: Costs | undefined;
     }
   | { readonly kind: "renew"; readonly slotToken: string }
   | { readonly kind: "report"; readonly status: number }
   | { readonly kind: "limits"; readonly limits: LiveLimits | undefined }
   | { readonly kind: "breaker"; readonly isOpen: boolean }
+  | { readonly kind: "pause"; readonly isPaused: boolean }
   /** The slot is named by its fence: only the owner of a slot knows its token. */
   | { readonly kind: "revoke"; readonly fence: number }
   /** A changed configuration restarts the spacing of releases. */
@@ -61,6 +65,10 @@ export interface Joining {
   readonly arrivedAt: number;
   readonly deadlineAt: number;
   readonly openMs: number;
+  /** How many slots it needs. */
+  readonly width: number;
+  /** What it costs, by the name of the budget. */
+  readonly cost?: Costs | undefined;
 }
 
 /** The answer to an input. The state of a session is read from the book instead (`standing.ts`). */
@@ -69,10 +77,25 @@ export type Outcome =
   /** For an arrival: the session has ended, and the book no longer has its end (END3). */
   | { readonly kind: "forgotten" }
   | { readonly kind: "mismatch"; readonly capacity: number }
+  /** The limits in the book can never allow the session. It has not begun. */
+  | ({ readonly kind: "impossible" } & Impossible)
+  /** The session exists, with other demands. */
+  | { readonly kind: "other-demands" }
   | { readonly kind: "released"; readonly bucket: string; readonly endsAt: number; readonly heldMs: number }
   | { readonly kind: "renewed"; readonly endsAt: number }
   /** The slot does not exist or has ended, the session has ended, or this instance may not end it. */
   | { readonly kind: "missing" };
+
+/** Why a session can never have what it asks for. */
+export interface Impossible {
+  /** The field of the request. */
+  readonly field: string;
+  readonly value: number;
+  /** The largest value that the limits allow. Undefined: the field must be absent. */
+  readonly most: number | undefined;
+  /** Which limit that is. */
+  readonly limit: string;
+}
 
 /** Events of a decision for the counters, the log and the history. The instance whose commit was accepted reports them. */
 export type Note =
@@ -90,7 +113,8 @@ export type Note =
   /** An offer lapsed, or its client is away. */
   | { readonly kind: "uncollected"; readonly session: string; readonly bucket: string }
   | { readonly kind: "reclaimed"; readonly bucket: string; readonly fence: number }
-  | { readonly kind: "denied"; readonly bucket: string }
+  /** The bucket was passed over for its limit or cooldown. */
+  | { readonly kind: "refused"; readonly bucket: string }
   | EndNote;
 
 /** The decision ended a session (`ends.ts`). */
@@ -99,8 +123,8 @@ export interface EndNote {
   readonly session: string;
   readonly bucket: string;
   readonly end: "timeout" | "canceled" | "throttled";
-  /** Of a timeout. */
-  readonly reason: "deadline" | "idle";
+  /** Of a timeout. `impossible`: limits changed, and can never allow it. */
+  readonly reason: "deadline" | "idle" | "impossible";
   /** With `throttled`. */
   readonly code: number;
   readonly waitedMs: number;

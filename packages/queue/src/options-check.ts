@@ -1,8 +1,10 @@
 import {
   BREAKER_LIMITS,
+  budgetProblems,
   CLEANUP_SETTINGS,
   type FairQueueConfig,
   HOST_LIMITS,
+  LIMITS,
   QUEUE_SETTINGS,
   SCHEDULER_SETTINGS,
   type Setting,
@@ -37,14 +39,21 @@ const FAIR_QUEUE_RULES: Rules = {
 export function checkConfig(config: FairQueueConfig): void {
   const problems: string[] = [];
   const { hosts, ...flat } = config as Record<string, unknown>;
-  check(flat, FAIR_QUEUE_RULES, "fairQueue", problems);
+  checkHost(flat, FAIR_QUEUE_RULES, "fairQueue", problems);
   if (isRecord(hosts)) {
     for (const [host, limits] of Object.entries(hosts))
-      check(limits, OVERRIDE_RULES, `fairQueue.hosts["${host}"]`, problems);
+      checkHost(limits, OVERRIDE_RULES, `fairQueue.hosts["${host}"]`, problems);
   } else if (hosts !== undefined && hosts !== null) {
     problems.push(`Expected \`fairQueue.hosts\` to be an object, got ${JSON.stringify(hosts)}`);
   }
   if (problems.length > 0) throw new RangeError(problems.join("\n"));
+}
+
+function checkHost(value: unknown, rules: Rules, path: string, problems: string[]): void {
+  const { budgets, ...rest } = isRecord(value) ? value : {};
+  check(isRecord(value) ? rest : value, rules, path, problems);
+  if (budgets !== undefined && budgets !== null)
+    problems.push(...budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets));
 }
 
 function check(value: unknown, rules: Rules, path: string, problems: string[]): void {

@@ -9,7 +9,6 @@ import {
   type QueueEvent,
   snapshotOf,
 } from "@slotkeeper/queue";
-import { Random } from "@slotkeeper/testkit/random";
 import { drained, SkewedClock, VirtualClock } from "@slotkeeper/testkit/simulator";
 
 type More = Partial<BeginRequest>;
@@ -36,7 +35,6 @@ export class Bench {
   #ids = 0;
 
   constructor(config: FairQueueConfig = {}, shared?: Bench, isShared = false, mostEnds = 1_000) {
-    const random = new Random(1);
     const name = shared === undefined ? "one" : "two";
     this.clock = shared?.clock ?? new VirtualClock();
     this.ownClock = new SkewedClock(this.clock);
@@ -44,7 +42,6 @@ export class Bench {
     this.queue = new FairQueue({
       store: this.#recorded(),
       clock: this.ownClock,
-      random: () => random.next(),
       newSessionId: () => `${name}-${this.#ids++}`,
       newSecret: () => `${name}-secret-${this.#ids++}`,
       instance: name,

@@ -28,7 +28,6 @@ class Decider {
       limits: { policy, loadedAt: now, hostname: undefined },
       isSemaphore: false,
       mostEnds: 100,
-      random: () => 0.9,
       newSecret: () => `${this.#secrets++}`,
       isPolledHere: (session) => polled.includes(session),
       awayHere: () => undefined,
@@ -42,7 +41,7 @@ class Decider {
 }
 
 function arrive(session: string, bucket: string, ms: number, deadlineMs: number): Input {
-  const times = { arrivedAt: START + ms, deadlineAt: START + deadlineMs, openMs: 1_000 };
+  const times = { arrivedAt: START + ms, deadlineAt: START + deadlineMs, openMs: 1_000, width: 1 };
   return { kind: "arrive", session, bucket, weight: 1, limit: undefined, ...times };
 }
 
@@ -78,7 +77,7 @@ describe("a decision", () => {
     expect(host.book.leaseOf("s1")?.isReleased).toBe(true);
     host.at(20, [arrive("s1", "a", 0, 2_000)], ["s1"]);
     host.at(1_000, [arrive("s1", "a", 0, 2_000)], ["s1"]);
-    expect(host.book.get("session", "s1")).toMatchObject({ end: "released", keepUntil: START + 2_000 });
+    expect(host.book.get("ending", "s1")).toMatchObject({ end: "released", keepUntil: START + 2_000 });
     expect(host.book.leaseOf("s1")).toBeUndefined();
   });
 
@@ -90,7 +89,7 @@ describe("a decision", () => {
     const { key: slotToken = "" } = host.book.leaseOf("s1") ?? {};
     host.at(310, [{ kind: "release", slotToken, hitAt: START + 310, status: undefined }], []);
     host.at(320, [arrive("s1", "a", 300, 2_000)], ["s1"]);
-    expect(host.book.get("session", "s1")?.keepUntil).toBe(START + 300);
+    expect(host.book.get("ending", "s1")?.keepUntil).toBe(START + 300);
   });
 
   test("measures the heat of a host in the same way if a session arrives alone", () => {
@@ -104,22 +103,25 @@ describe("a decision", () => {
     host.at(510, [arrive("s4", "a", 510, 9_000)], polled);
     host.at(520, releaseHeld(), polled);
     host.at(530, releaseHeld(), polled);
-    expect({ isHot: host.book.head.isHot, waiters: host.book.size("waiter") }).toEqual({ isHot: true, waiters: 0 });
+    expect({ isHot: host.book.head.weighted?.isHot, waiters: host.book.size("waiter") }).toEqual({
+      isHot: true,
+      waiters: 0,
+    });
     host.at(540, [arrive("s5", "c", 540, 9_000)], polled, { maxSlotPerHost: 2 });
     expect(host.book.leaseOf("s5")).toBeDefined();
     // It was pending when the heat was measured, and the average wait is still long.
-    expect(host.book.head.isHot).toBe(true);
+    expect(host.book.head.weighted?.isHot).toBe(true);
   });
 
   test("forgets the numbers of a bucket one idle time after its last session, whatever other buckets have", () => {
     const host = new Decider({ sessionIdleSeconds: 1, weightedScheduler: { enabled: true } });
     host.at(0, [{ kind: "limits", limits: undefined }], []);
-    const account = { kind: "account", weight: 1, virtualTime: 1 } as const;
+    const account = { kind: "account", weight: 1, weighted: { virtualTime: 1, waitCount: 0 } } as const;
     host.book.put({ ...account, key: "a", usedMs: 500, asOf: START });
     host.book.put({ ...account, key: "b", usedMs: 100, asOf: START + 5_500 });
     host.at(6_000, [{ kind: "report", status: 200 }], []);
-    expect(host.book.get("account", "a")?.virtualTime).toBeUndefined();
-    expect(host.book.get("account", "b")?.virtualTime).toBe(1);
+    expect(host.book.get("account", "a")?.weighted).toBeUndefined();
+    expect(host.book.get("account", "b")?.weighted?.virtualTime).toBe(1);
   });
 
   test("does not depend on the order in which sessions of the same arrival time joined (DECIDE8)", () => {

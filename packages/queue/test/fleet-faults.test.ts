@@ -16,7 +16,6 @@ function instanceOf(name: string, store: MemoryStore, clock: SkewedClock, events
   return new FairQueue({
     store,
     clock,
-    random: () => 0.5,
     newSessionId: () => `${name}-${ids++}`,
     newSecret: () => `${name}-secret-${ids++}`,
     instance: name,
@@ -337,7 +336,7 @@ async function releaseDirectly({ memory, clock }: Bench, token: string): Promise
   if (tail.kind !== "book" || tail.book === undefined) throw new Error("Expected the whole host");
   const now = clock.now();
   const changes = { head: { ...tail.book.head, now }, puts: [], dels: [["lease", token] as const] };
-  const rest = { host: "h", instance: "", isShared: true, wake: ["one"], conflicts: 0 };
+  const rest = { host: "h", instance: "", hasOthers: true, wake: ["one"], conflicts: 0 };
   const tag = `${Number.parseInt(base ?? "0", 10) + 1}.direct`;
   expect(await memory.commit({ ...rest, base, tag, now, changes })).toMatchObject({ isOk: true });
 }

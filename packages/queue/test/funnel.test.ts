@@ -11,12 +11,12 @@ function crowd(bench: Bench, count: number): Promise<Followed[]> {
 
 const isHot = (bench: Bench) => bench.queue.glance("h")?.isHot;
 
-/** How often buckets were considered without success since that number of commits. */
-function probesSince(bench: Bench, commits: number): number {
+/** How often buckets were tried in vain since that number of commits. */
+function triesSince(bench: Bench, commits: number): number {
   const puts = bench.commits
     .slice(commits)
     .flatMap(({ now, changes }) => changes.puts.map((record) => ({ now, record })));
-  return puts.filter(({ now, record }) => record.kind === "account" && record.waitCountedAt === now).length;
+  return puts.filter(({ now, record }) => record.kind === "account" && record.weighted?.waitCountedAt === now).length;
 }
 
 /** Places in the pool by bucket, without buckets that have none. */
@@ -80,6 +80,24 @@ describe.each([{ enabled: false }, { enabled: true }])(
       });
       await bench.release(probe?.slotToken ?? "", { status: 200 });
       expect(other?.isGranted).toBe(true);
+    });
+
+    test("layer 1: a repeated release counts its status once", async () => {
+      const bench = new Bench({ weightedScheduler, breaker: { consecutiveErrors: 3 } });
+      const slotToken = await bench.take("a");
+      for (let time = 0; time < 4; time++) await bench.release(slotToken, { status: 503 });
+      expect((await bench.snapshot())?.breaker).toEqual({ phase: "closed" });
+    });
+
+    test("layer 1: the success of a probe does not close a breaker that was opened again since", async () => {
+      const bench = new Bench({ weightedScheduler, maxSlotPerHost: 3, breaker: { openSeconds: 2 } });
+      await bench.queue.operate({ kind: "breaker", host: "h", hostname: "h", isOpen: true });
+      await bench.clock.run(2_000);
+      const slotToken = await bench.take("a");
+      await bench.clock.run(1);
+      await bench.queue.operate({ kind: "breaker", host: "h", hostname: "h", isOpen: true });
+      await bench.release(slotToken, { status: 200 });
+      expect((await bench.snapshot())?.breaker.phase).not.toBe("closed");
     });
 
     test("layer 1: throttleTimeWindowSeconds sets how long the breaker is open for one session", async () => {
@@ -261,23 +279,36 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(outside.isGranted).toBe(true);
     });
 
-    test("layer 3: IP_TOO_MANY denies the bucket for 3 s plus up to a third, and is logged once", async () => {
-      const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
-      await bench.take("a");
+    test("layer 3: a bucket that is passed over for its limit is logged once between two grants, and at most once in 3 s", async () => {
+      const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 9, maxSlotPerIp: 1 });
+      const first = await bench.take("a");
       const second = await bench.want("a");
-      const deniedForMs = bench.queue.dump().hosts[0]?.buckets[0]?.deniedForMs ?? 0;
-      expect(deniedForMs).toBeGreaterThanOrEqual(3_000);
-      expect(deniedForMs).toBeLessThanOrEqual(4_000);
-      await bench.clock.run(2_900);
-      expect(bench.ofType("probe-decision")).toEqual([
-        { type: "probe-decision", host: "h", bucket: "a", isAllowed: false, reason: "ip_deny_window" },
-      ]);
+      expect(bench.queue.dump().hosts[0]?.buckets[0]).toMatchObject({ obstacle: "ip-limit" });
+      const refused = { type: "probe-decision", host: "h", bucket: "a", isAllowed: false, reason: "ip_deny_window" };
+      expect(bench.ofType("probe-decision")).toEqual([refused]);
+      const others = [await bench.want("a"), await bench.want("a")];
+      await bench.clock.run(2_999);
       expect(await bench.queue.poll(second.session, { waitMs: 0 })).toMatchObject({ blockedBy: "ip-limit" });
-      await bench.clock.run(1_200);
-      expect(bench.ofType("probe-decision")).toHaveLength(2);
+      await bench.release(first);
+      expect(second.isGranted).toBe(true);
+      expect(bench.ofType("probe-decision")).toEqual([refused]);
+      await bench.clock.run(1);
+      await bench.release(second.slotToken);
+      expect(others.map(({ isGranted }) => isGranted)).toEqual([true, false]);
+      expect(bench.ofType("probe-decision")).toEqual([refused, refused]);
     });
 
-    test("layer 3: the window ends early if a slot of the bucket is released here", async () => {
+    test("layer 3: a bucket that ranks after the next one is not passed over, and not logged", async () => {
+      const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 2, maxSlotPerIp: 1 });
+      const held = [await bench.take("a"), await bench.take("b")];
+      await bench.want("a");
+      const next = await bench.want("c");
+      await bench.release(held[1] as string);
+      expect(next.isGranted).toBe(true);
+      expect(bench.ofType("probe-decision")).toEqual([]);
+    });
+
+    test("layer 3: a bucket at its limit gets a slot as soon as one of its own is released here", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
       const token = await bench.take("a");
       const second = await bench.want("a");
@@ -285,7 +316,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(second.isGranted).toBe(true);
     });
 
-    test("layer 3: a release during a commit ends the window that this commit opened", async () => {
+    test("layer 3: a release during the commit that refused the bucket gives it the slot", async () => {
       const bench = new Bench({ ...NO_POOL, weightedScheduler, maxSlotPerHost: 3, maxSlotPerIp: 1 });
       const token = await bench.take("a");
       const late: (() => void)[] = [];
@@ -298,7 +329,7 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(second.isGranted).toBe(true);
     });
 
-    test("layer 3: with a cooldown the window lasts as long as the cooldown plus up to a third", async () => {
+    test("layer 3: a bucket in its cooldown gets a slot when it ends, and is logged once per cooldown", async () => {
       const bench = new Bench({
         ...NO_POOL,
         weightedScheduler,
@@ -308,13 +339,14 @@ describe.each([{ enabled: false }, { enabled: true }])(
       });
       await bench.release(await bench.take("a"));
       const second = await bench.want("a");
-      const deniedForMs = bench.queue.dump().hosts[0]?.buckets[0]?.deniedForMs ?? 0;
-      expect(deniedForMs).toBeGreaterThanOrEqual(9_000);
-      expect(deniedForMs).toBeLessThanOrEqual(12_000);
+      expect(bench.queue.dump().hosts[0]?.buckets[0]).toMatchObject({ obstacle: "cooldown" });
       expect(await bench.queue.poll(second.session, { waitMs: 0 })).toMatchObject({ blockedBy: "cooldown" });
-      await bench.clock.run(8_999);
+      await bench.clock.run(4_000);
+      await bench.take("b");
+      await bench.clock.run(4_999);
       expect(second.isGranted).toBe(false);
-      await bench.clock.run(3_001);
+      expect(bench.ofType("probe-decision")).toHaveLength(1);
+      await bench.clock.run(1);
       expect(second.isGranted).toBe(true);
     });
 
@@ -422,8 +454,8 @@ describe("layer 5: the quota of a hot host", () => {
     await bench.clock.run(600);
     const commits = bench.commits.length;
     await bench.clock.run(5_000);
-    expect(probesSince(bench, commits)).toBeGreaterThanOrEqual(27);
-    expect(probesSince(bench, commits)).toBeLessThanOrEqual(33);
+    expect(triesSince(bench, commits)).toBeGreaterThanOrEqual(27);
+    expect(triesSince(bench, commits)).toBeLessThanOrEqual(33);
   });
 
   test("is the number of slots by default", async () => {
@@ -431,7 +463,7 @@ describe("layer 5: the quota of a hot host", () => {
     await bench.clock.run(600);
     const commits = bench.commits.length;
     await bench.clock.run(500);
-    expect(probesSince(bench, commits)).toBe(4);
+    expect(triesSince(bench, commits)).toBe(4);
   });
 
   test("never leaves a freed slot idle", async () => {
@@ -501,7 +533,7 @@ describe("layer 6: weighted turns at a hot host", () => {
       .map(({ bucket }) => bucket);
     expect(buckets).toHaveLength(waiting.length);
     expect(new Set(buckets).size).toBe(waiting.length);
-    expect(probesSince(bench, commits)).toBe(0);
+    expect(triesSince(bench, commits)).toBe(0);
   });
 
   test("WaitCount is halved by a grant and by IP_TOO_MANY", async () => {
@@ -526,5 +558,38 @@ describe("layer 6: weighted turns at a hot host", () => {
       expect(await bench.held()).toBe(4);
     }
     expect(silent.bucket).toBe("silent");
+  });
+
+  test("positions are those in which the sessions get their slots, and not those of a cold host", async () => {
+    // With this base, waits do not change the weights.
+    const weightedScheduler = { enabled: true, hotPendingMin: 4, hotPendingFactor: 1, baseWeight: 1e18 };
+    const bench = new Bench({ ...NO_POOL, maxSlotPerHost: 1, maxSlotPerIp: -1, weightedScheduler });
+    const first = await bench.take("first");
+    const sessions: Followed[] = [];
+    for (const bucket of ["short", "long", "short", "other", "short", "other", "long", "short", "long", "short"])
+      sessions.push(await bench.want(bucket));
+    await bench.clock.run(12_000);
+    const waiting = () => sessions.filter(({ isGranted }) => !isGranted);
+    const pass = async (token: string) => {
+      const before = waiting();
+      await bench.release(token);
+      return before.find(({ isGranted }) => isGranted) as Followed;
+    };
+    let holder = await pass(first);
+    for (const holdMs of [10, 2_000, 10, 10, 10]) {
+      await bench.clock.run(holdMs);
+      holder = await pass(holder.slotToken);
+    }
+    expect(holder.session.bucket).toBe("other");
+    expect(isHot(bench)).toBe(true);
+    const positions = new Map(bench.queue.inspect("h")?.waiting.map(({ session, position }) => [session, position]));
+    const expected = waiting().toSorted(
+      (a, b) => Number(positions.get(a.session.id)) - Number(positions.get(b.session.id)),
+    );
+    const granted: Followed[] = [];
+    while (waiting().length > 0) granted.push((holder = await pass(holder.slotToken)));
+    expect(granted.map(({ session }) => session.id)).toEqual(expected.map(({ session }) => session.id));
+    // By slot-seconds, the bucket with short holds would be first. It had more turns.
+    expect(granted.map(({ session }) => session.bucket)).toEqual(["long", "short", "long", "short"]);
   });
 });

@@ -41,7 +41,7 @@ class History {
       defaultGrantedCleanupDelay: 0.1,
       breaker: { consecutiveErrors: 2, openSeconds: 0.3 },
     };
-    this.#world = new SlowWorld(config, isAtOne ? 1 : 2, seed, mostEnds);
+    this.#world = new SlowWorld(config, isAtOne ? 1 : 2, mostEnds);
   }
 
   /** Returns what was wrong. */

@@ -55,3 +55,16 @@ test("an instance whose clock was ahead until the store corrected it sends its b
   expect(await waiters(one)).toBe(2);
   expect(waiting.last?.result).not.toBe("timeout");
 });
+
+test("an instance that starts in an outage with its clock ahead tries the store again in time, although the store then sets its clock back", async () => {
+  const one = new Bench({ maxSlotPerHost: 1 }, undefined, true);
+  one.ownClock.jump(60_000);
+  one.isStoreDown = true;
+  await one.queue.start();
+  const waiting = await one.want("a");
+  one.isStoreDown = false;
+  // The first answer of the store is about another host.
+  await one.take("a", { host: "other", hostname: "other" });
+  await one.clock.run(5_000);
+  expect(waiting.isGranted).toBe(true);
+});

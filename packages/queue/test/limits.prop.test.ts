@@ -73,7 +73,7 @@ async function run(history: readonly Step[], instances: number): Promise<void> {
   let ids = 0;
   const queues = Array.from({ length: instances }, (_, at) => {
     const names = { newSessionId: () => `s${ids++}`, newSecret: () => `x${ids++}`, instance: `i${at}` };
-    return new FairQueue({ store, clock, random: () => 0.5, config: configOf(2), ...names });
+    return new FairQueue({ store, clock, config: configOf(2), ...names });
   });
   await Promise.all(queues.map((queue) => queue.start()));
   const expected = new Expected(queues.map(() => ({ at: clock.now(), slots: 2 })));

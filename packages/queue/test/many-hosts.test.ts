@@ -37,7 +37,6 @@ class World {
   readonly queue = new FairQueue({
     store: this.store,
     clock: this.clock,
-    random: () => 0.5,
     newSessionId: () => `session-${this.#ids++}`,
     newSecret: () => `secret-${this.#ids++}`,
     instance: "one",
@@ -157,7 +156,7 @@ describe("with many hosts", () => {
         tag: "9.x",
         now,
         changes,
-        isShared: false,
+        hasOthers: false,
         wake: [],
         conflicts: 0,
       });

@@ -62,7 +62,6 @@ test("a store that fails over and loses its last commits issues no fence twice (
   const next = new FairQueue({
     store: copy,
     clock: bench.clock,
-    random: () => 0.5,
     newSessionId: () => `next-${ids++}`,
     newSecret: () => `next-secret-${ids++}`,
     instance: "next",
@@ -109,7 +108,7 @@ test("a commit without its book is applied to the state of the last book", async
     tag: "9.other",
     now,
     changes,
-    isShared: true,
+    hasOthers: true,
     wake: [],
     conflicts: 0,
   };

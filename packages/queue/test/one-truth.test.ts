@@ -88,6 +88,24 @@ describe("a slot (SESSIONS2)", () => {
     expect(await one.queue.poll(session)).toEqual({ result: "timeout", reason: "deadline" });
   });
 
+  test("that ended elsewhere is not answered to a poll that came after its end, while the commit of its grant is still unanswered here", async () => {
+    const [one, two] = fleet(ONE_SLOT);
+    const session = await one.begin("a");
+    const goOn = answersLate(one);
+    const before = one.queue.poll(session);
+    await drained();
+    const granted = await two.queue.poll(session);
+    if (granted.result !== "granted") throw new Error(`Expected a slot, got ${granted.result}`);
+    await two.release(granted.slotToken);
+    await one.clock.run(10);
+    const after = one.queue.poll(session);
+    await goOn();
+    await one.clock.run(10);
+    // The first poll came before the end.
+    expect(await before).toMatchObject({ result: "granted", slotToken: granted.slotToken });
+    expect(await after).toEqual({ result: "timeout", reason: "released" });
+  });
+
   test("is not known in an outage: also a session that has one gets `pending`", async () => {
     const bench = new Bench(ONE_SLOT, undefined, true);
     const session = await bench.begin("a");
@@ -100,6 +118,17 @@ describe("a slot (SESSIONS2)", () => {
 });
 
 describe("the deadline (SESSIONS3)", () => {
+  test("ends a session that returned to its place, if it passes before the store has answered the return", async () => {
+    const bench = new Bench({ ...ONE_SLOT, maxWaitMs: 2_000 });
+    await undelivered(bench);
+    const goOn = answersLate(bench);
+    await bench.clock.run(2_500);
+    await goOn();
+    await bench.clock.run(100);
+    expect(bench.queue.counts).toMatchObject({ session_created: 1, granted: 1, returned: 1, timeout: 1 });
+    expect(bench.queue.dump()).toMatchObject({ pending: 0, unsent: 0 });
+  });
+
   test("ends a held poll, and the lease that is being committed is given back and counted", async () => {
     const bench = new Bench({ ...ONE_SLOT, maxWaitMs: 2_000 });
     const session = await bench.begin("a");

@@ -47,6 +47,38 @@ describe("an operator's action", () => {
     expect(await two.queue.begin({ ...HOST, bucket: "b", waitMs: 1 })).toMatchObject({ result: "granted" });
   });
 
+  it("that pauses a host grants nothing new at any instance, holders go on, and waiters are served when it goes on", async () => {
+    const [one, two] = fleet({ maxSlotPerHost: 2 });
+    const { last: held } = await one.want("a");
+    if (held?.result !== "granted") throw new Error("expected a slot");
+    await one.queue.operate({ kind: "pause", ...HOST, isPaused: true });
+    const waiting = two.follow(await two.begin("b"));
+    await one.clock.run(6_500);
+    expect(waiting.last).toMatchObject({ result: "pending", blockedBy: "paused" });
+    expect(await one.queue.renew(held.slotToken)).toBeDefined();
+    await one.release(held.slotToken);
+    await one.clock.run(1_000);
+    expect(await one.snapshot()).toMatchObject({ inFlight: 0, waiting: 1, isPaused: true });
+    // Other settings of an operator do not end the pause.
+    await one.queue.operate({ kind: "limits", ...HOST, limits: { slots: 3 } });
+    await one.queue.operate({ kind: "limits", ...HOST, limits: undefined });
+    expect(await one.snapshot()).toMatchObject({ inFlight: 0, isPaused: true });
+    await one.queue.operate({ kind: "pause", ...HOST, isPaused: false });
+    await one.clock.run(100);
+    expect(waiting.last?.result).toBe("granted");
+    expect(await one.snapshot()).toMatchObject({ inFlight: 1, isPaused: false, live: undefined });
+  });
+
+  it("that pauses a host is kept while no caller uses the host", async () => {
+    const [one] = fleet({ maxSlotPerHost: 1 });
+    await one.queue.operate({ kind: "pause", ...HOST, isPaused: true });
+    await one.clock.run(7_200_000);
+    await one.queue.sweep();
+    const waiting = one.follow(await one.begin("b"));
+    await one.clock.run(6_500);
+    expect(waiting.last).toMatchObject({ result: "pending", blockedBy: "paused" });
+  });
+
   it("that revokes a slot gives it to the next waiter, and a repeated poll does not return it again", async () => {
     const [one, two] = fleet({ maxSlotPerHost: 1 });
     const { session, last: held } = await one.want("a");

@@ -26,7 +26,6 @@ test("a store that keeps refusing a commit is asked less and less often, and the
   const queue = new FairQueue({
     store,
     clock,
-    random: () => 0.5,
     newSessionId: () => "session",
     newSecret: () => secrets.pop() ?? "",
     instance: "one",

@@ -30,7 +30,7 @@ async function use(bench: Bench, count: number): Promise<void> {
 }
 
 async function ends(bench: Bench): Promise<number> {
-  return ((await bench.memory.peek(["h"])).get("h")?.records ?? []).filter(({ kind }) => kind === "session").length;
+  return ((await bench.memory.peek(["h"])).get("h")?.records ?? []).filter(({ kind }) => kind === "ending").length;
 }
 
 /** A session that had its slot. */

@@ -1,6 +1,5 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { type Commit, type CommitReply, FairQueue, type HostStore, MemoryStore } from "@slotkeeper/queue";
-import { Random } from "@slotkeeper/testkit/random";
 import { SkewedClock, VirtualClock } from "@slotkeeper/testkit/simulator";
 
 export interface Delays {
@@ -32,8 +31,7 @@ export class SlowWorld {
   readonly #memory: MemoryStore;
 
   /** `mostEnds`: how many ends of sessions a host keeps. */
-  constructor(config: FairQueueConfig, instances = 1, seed = 1, mostEnds = 1_000) {
-    const random = new Random(seed);
+  constructor(config: FairQueueConfig, instances = 1, mostEnds = 1_000) {
     let names = 0;
     this.#memory = new MemoryStore({ clock: this.clock });
     this.queues = Array.from(
@@ -42,7 +40,6 @@ export class SlowWorld {
         new FairQueue({
           store: this.#slowed(`i${index}`),
           clock: this.clock,
-          random: () => random.next(),
           newSessionId: () => `session-${names++}`,
           newSecret: () => `secret-${names++}`,
           instance: `i${index}`,

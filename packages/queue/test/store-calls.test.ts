@@ -262,7 +262,7 @@ test("a commit that the store has reserved for another instance is retried as so
   const { tag, now, tail } = await bench.memory.read("h", undefined);
   if (tail.kind !== "book" || tail.book === undefined) throw new Error("Expected the whole host");
   const changes = { head: tail.book.head, puts: [], dels: [] };
-  const other = { host: "h", instance: "other", tag: "9.other", now, changes, isShared: true, wake: ["one"] };
+  const other = { host: "h", instance: "other", tag: "9.other", now, changes, hasOthers: true, wake: ["one"] };
   await bench.memory.commit({ ...other, base: "1.stale", conflicts: 2 });
   await bench.release(token);
   expect(next.isGranted).toBe(false);

@@ -106,6 +106,23 @@ describe("a bucket that joins a hot host", () => {
     crowd.stop();
   });
 
+  test("gets no more than its share while another bucket waits at its limit and is far behind", async () => {
+    const crowd = new Crowd({ maxSlotPerHost: 3, maxSlotPerIp: 1, maxWaitersPerHost: 0 });
+    for (const bucket of ["a", "b", "c", "d"]) crowd.keepAsking(bucket, 6);
+    await crowd.untilHot();
+    // It gets its first slot soon and keeps it, and its second session waits.
+    void crowd.askOnce("slow", 25_000);
+    void crowd.askOnce("slow", 25_000);
+    await crowd.run(10_000);
+    const before = crowd.grants.length;
+    crowd.keepAsking("newcomer", 6);
+    await crowd.run(10_000);
+    const after = crowd.grants.slice(before);
+    expect(shareOf(after, "newcomer")).toBeGreaterThan(0.15);
+    expect(shareOf(after, "newcomer")).toBeLessThan(0.25);
+    crowd.stop();
+  });
+
   test("gets no more than its share if it comes back after a while without sessions", async () => {
     const crowd = new Crowd({ maxSlotPerHost: 2, maxSlotPerIp: 1, maxWaitersPerHost: 0 });
     for (const bucket of ["a", "b", "c", "d"]) crowd.keepAsking(bucket, 6);

@@ -4,6 +4,7 @@ import type { LoadedConfig } from "./config/load-config.ts";
 import type { ServiceContext } from "./http/context.ts";
 import { DashboardFiles } from "./http/dashboard/dashboard-files.ts";
 import { HeldCalls } from "./http/held-calls.ts";
+import { HolderTraces } from "./http/holder-traces.ts";
 import { HttpServer } from "./http/http-server.ts";
 import { LiveConfig } from "./http/live-config.ts";
 import { Refusals } from "./http/refusals.ts";
@@ -87,7 +88,6 @@ export class ServiceParts {
     return new FairQueue({
       store: this.telemetry.store,
       clock,
-      random: Math.random,
       newSessionId,
       newSecret,
       instance,
@@ -135,6 +135,7 @@ export class ServiceParts {
       get live() {
         return live.current;
       },
+      traces: new HolderTraces(),
       newSessionId,
       now: () => clock.now(),
       isOnFallback: () => source.isOnFallback,
@@ -147,7 +148,7 @@ export class ServiceParts {
     const { opened, log } = this.base;
     return new ReadinessCheck({
       health: () => opened.health(),
-      isListenerUp: () => opened.gauges?.().listener.isUp,
+      isListenerUp: () => opened.gauges?.().listener?.isUp,
       isStopping: () => this.held.isDraining,
       onTurn: (outcome, error) => logTurn(log, outcome, error),
     });

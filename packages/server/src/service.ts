@@ -14,6 +14,7 @@ import { newSessionId } from "./platform/node-crypto.ts";
 import { type ServiceBase, ServiceParts } from "./service-parts.ts";
 import { openInTime } from "./store/open-in-time.ts";
 import { type OpenStore, openStore } from "./store/open-store.ts";
+import { exportMetrics } from "./telemetry/opentelemetry.ts";
 
 /** What `Service.start` needs: the sources of the configuration, and where log lines go. */
 export interface ServiceInit extends ConfigSources {
@@ -51,6 +52,7 @@ export class Service {
   #refreshing: Promise<void> = Promise.resolve();
   #stopping: Promise<void> | undefined;
   #address = "";
+  #stopExport = () => {};
 
   /**
    * Reads the configuration, opens the store and listens. Throws a `ConfigError` if the configuration has problems, a
@@ -193,6 +195,7 @@ export class Service {
     sweeper.every(undefined);
     await Promise.all([this.#leave(), control.stop(Math.max(0, deadline - Date.now()))]);
     queue.close();
+    this.#stopExport();
     base.clock.stop();
     await base.opened.close();
     this.#log.info("stopped", { unsent: queue.overview().unsent });
@@ -218,6 +221,7 @@ export class Service {
     this.#log.info("listening", { url, address, store: this.storeDescription, config: this.config.version });
     for (const warning of startWarnings(live.current.config, address)) this.#log.warn(sentenceOf(warning));
     telemetry.start(queue);
+    this.#stopExport = await exportMetrics(this.#parts.context);
     // After the address is known, because the beat contains it.
     await queue.start();
     control.start();

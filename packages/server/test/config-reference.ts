@@ -64,6 +64,26 @@ bucket (1 if it is not listed). A key that the override does not contain keeps t
 { "fairQueue": { "maxSlotPerHost": 5, "hosts": { "*.example.com": { "maxSlotPerHost": 20, "weights": { "203.0.113.0/24": 2 } } } } }
 \`\`\`
 
+### \`fairQueue.budgets\`
+
+Budgets limit how much is used over time, for example tokens per minute. A key of \`budgets\` is the name of a budget: 1 to 32 characters of \`a-z\`, \`0-9\`,
+\`_\` and \`-\`, and begin with one of a-z; at most 16. \`budgets\` of a host replace those of \`fairQueue\` as a whole. They do not apply to named semaphores.
+
+| key | meaning |
+| --- | --- |
+| \`limit\` | units that flow in per \`perSeconds\` |
+| \`perSeconds\` | time in which \`limit\` units flow in |
+| \`burst\` | most units that the budget holds, and so the largest cost; absent: \`limit\` |
+| \`default\` | cost of a request that does not name the budget; absent: 1 |
+
+In any time T, at most \`burst + limit × T / perSeconds\` units are charged, net of what is given back. For an upstream that counts whole windows, set
+\`limit + burst\` to its limit. A grant needs its slots and all its budgets at once. The best-ranked request waits for a budget that cannot pay yet, and no other is
+granted meanwhile. Changed limits keep what was spent, and a new budget starts full. At a host with budgets the weighted scheduler is off.
+
+\`\`\`json
+{ "fairQueue": { "hosts": { "api.example.com": { "budgets": { "tokens": { "limit": 200000, "perSeconds": 60, "burst": 50000, "default": 1000 } } } } } }
+\`\`\`
+
 ## Invalid combinations
 
 The service refuses to start with:

@@ -209,6 +209,33 @@ describe("named semaphores", () => {
   });
 });
 
+describe("requests for several slots", () => {
+  it("grants them together, and says how many", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 4, maxSlotPerIp: -1 } } });
+    const { body } = await fixture.acquire({ hostname: "wide.test", width: 3, waitMs: 1_000 });
+    expect(body).toMatchObject({ result: "granted", width: 3, limit: 4 });
+    expect((await fixture.acquire({ hostname: "wide.test", waitMs: 1_000 })).body).not.toHaveProperty("width");
+    const waiting = await fixture.acquire({ hostname: "wide.test", width: 2, waitMs: 20 });
+    expect(waiting.body).toMatchObject({ result: "pending", blockedBy: "host-limit" });
+  });
+
+  it("refuses a width that the limits can never allow, and another width of the same request", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 4, maxSlotPerIp: 2 } } });
+    const wide = await fixture.acquire({ hostname: "wide.test", width: 5 });
+    expect([wide.status, wide.body.code, wide.body.errors]).toEqual([
+      400,
+      "IMPOSSIBLE",
+      [{ field: "width", message: "Expected `width` to be at most 4, the number of slots of the host, got 5" }],
+    ]);
+    const own = await fixture.acquire({ hostname: "wide.test", ipBucket: "a", width: 3 });
+    expect([own.status, own.body.code]).toEqual([400, "IMPOSSIBLE"]);
+    expect((await fixture.acquire({ hostname: "wide.test", width: 0 })).body.code).toBe("BAD_FIELDS");
+    await fixture.acquire({ hostname: "wide.test", requestId: "r", width: 2 });
+    const other = await fixture.acquire({ hostname: "wide.test", requestId: "r", width: 3 });
+    expect([other.status, other.body.code]).toEqual([409, "DEMAND_MISMATCH"]);
+  });
+});
+
 describe("at the root", () => {
   it("serves a page, the document, and the health and readiness checks; HEAD like GET", async () => {
     const fixture = await startFixture();

@@ -43,4 +43,21 @@ export function describeFleet(instance: StartInstance): void {
     const { body: again } = await (await instance({ maxSlotPerHost: 1 })).poll(waiting.queryToken);
     expect(again).toMatchObject({ result: "granted", slotToken: granted.slotToken, fence: granted.fence });
   });
+
+  test("a session that needs several slots moves between instances, and gets them all at the other one", async () => {
+    const limits = { maxSlotPerHost: 4, maxSlotPerIp: 4 };
+    const [one, two] = await Promise.all([instance(limits), instance(limits)]);
+    const host = newHost();
+    const slot = await one.take({ ...host, width: 3 });
+    const { body: waiting } = await one.acquire({ ...host, width: 3, waitMs: 50 });
+    const moved = two.poll(waiting.queryToken);
+    await one.release(slot.slotToken);
+    const { body: granted } = await moved;
+    expect(granted).toMatchObject({ result: "granted", width: 3 });
+    expect((await one.poll(granted.queryToken)).body).toMatchObject({
+      result: "granted",
+      fence: granted.fence,
+      width: 3,
+    });
+  });
 }

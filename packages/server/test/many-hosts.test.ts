@@ -14,7 +14,6 @@ async function withHosts(): Promise<Fixture> {
   const queue = new FairQueue({
     store: seed,
     clock: realClock,
-    random: Math.random,
     newSessionId: () => `${ids++}`,
     newSecret: () => `${ids++}`,
     instance: "earlier",

@@ -200,6 +200,30 @@ describe("live limits", () => {
   });
 });
 
+describe("a pause, set by an operator", () => {
+  it("stops grants at all instances, in state and metrics too, and ends with the next call", async () => {
+    const config = { fairQueue: { maxSlotPerHost: 2, pollIntervalMs: 50, pollWindowMs: 200 } };
+    const [one, two] = (await startFleet(2, config)) as [Fixture, Fixture];
+    const slot = await one.take({ ipBucket: "a" });
+    expect((await post(one, "example.com/pause", { paused: true })).status).toBe(204);
+    const { queryToken } = (await two.acquire({ ipBucket: "b" })).body;
+    expect((await two.poll(queryToken)).body).toMatchObject({ result: "pending", blockedBy: "paused" });
+    expect((await one.call("renew", { slotToken: slot.slotToken })).status).toBe(200);
+    expect(await hostState(two)).toMatchObject({ isPaused: true, inFlight: 1 });
+    const metrics = await (await fetch(`${one.url}/metrics`)).text();
+    expect(metrics).toMatch(/^slotkeeper_host_paused\{host="example.com"\} 1$/m);
+    expect(metrics).toMatch(/^slotkeeper_hosts_paused 1$/m);
+    expect((await post(two, "example.com/pause", { paused: false })).status).toBe(204);
+    expect((await two.poll(queryToken)).body.result).toBe("granted");
+    expect(await hostState(one)).toMatchObject({ isPaused: false });
+  });
+
+  it.each([{}, { paused: "yes" }, { isPaused: true }])("%j is 400", async (body) => {
+    const fixture = await startFixture();
+    expect((await post(fixture, "example.com/pause", body)).body.code).toBe("BAD_FIELDS");
+  });
+});
+
 describe("the breaker, set by an operator", () => {
   it("rejects callers at all instances when it is opened at one, including waiting ones; when closed, it admits them", async () => {
     const [one, two] = (await startFleet(2, { fairQueue: { maxSlotPerHost: 1, pollIntervalMs: 50 } })) as [
@@ -285,6 +309,7 @@ describe("every action of an operator", () => {
     const slot = await fixture.take();
     await post(fixture, "example.com", { maxSlotPerHost: 3 }, bearer);
     await post(fixture, "example.com/breaker", { state: "open" }, bearer);
+    await post(fixture, "example.com/pause", { paused: true }, bearer);
     await fixture.request("DELETE", `/api/v0/slots/${KEY}.${slot.fence}`, bearer);
     await fixture.request("DELETE", `/api/v0/slots/${KEY}.${slot.fence}`, bearer);
     await fixture.request("POST", "/api/v0/refresh", bearer);
@@ -294,6 +319,7 @@ describe("every action of an operator", () => {
     expect(audits(fixture)).toMatchObject([
       { ...who, ...host, msg: "audit: limits", limits: { maxSlotPerHost: 3 }, outcome: "done" },
       { ...who, ...host, msg: "audit: breaker", state: "open", outcome: "done" },
+      { ...who, ...host, msg: "audit: pause", paused: true, outcome: "done" },
       { ...who, msg: "audit: revoke", slot: `${KEY}.${slot.fence}`, outcome: "done" },
       { ...who, msg: "audit: revoke", slot: `${KEY}.${slot.fence}`, outcome: "refused" },
       { ...who, msg: "audit: refresh", outcome: "done" },
@@ -308,6 +334,7 @@ describe("every action of an operator", () => {
     const calls = [
       ["POST", "/api/v0/hosts/example.com"],
       ["POST", "/api/v0/hosts/example.com/breaker"],
+      ["POST", "/api/v0/hosts/example.com/pause"],
       ["DELETE", `/api/v0/slots/${KEY}.${slot.fence}`],
       ["GET", "/api/v0/state"],
       ["GET", "/api/v0/history"],

@@ -149,7 +149,6 @@ function startPortable(): { call: (exchange: PlainExchange) => Promise<PlainExch
   const queue = new FairQueue({
     store,
     clock: realClock,
-    random: Math.random,
     newSessionId: newName,
     newSecret: newName,
     instance: "object",

@@ -134,6 +134,30 @@ describe("a query token", () => {
     expect((await second.acquire({ hostname: "sem:x", limit: 1, waitMs: 20 })).body.result).toBe("pending");
     expect((await second.acquire({ hostname: "sem:x", limit: 5 })).status).toBe(409);
   });
+
+  it("keeps the width at an instance that does not know the session, and in the tokens of later answers", async () => {
+    const config = { fairQueue: { maxSlotPerHost: 4, pollWindowMs: 50 }, tokenKeys: [NEW] };
+    const first = await startFixture({ config });
+    await first.take({ width: 2 });
+    const { queryToken } = (await first.acquire({ width: 3, waitMs: 20 })).body;
+    const second = await startFixture({ config });
+    await second.take({ width: 2 });
+    const { body: moved } = await second.poll(queryToken);
+    expect(moved).toMatchObject({ result: "pending", blockedBy: "width" });
+    const third = await startFixture({ config });
+    expect((await third.poll(moved.queryToken)).body).toMatchObject({ result: "granted", width: 3 });
+  });
+
+  it("keeps the cost at an instance that does not know the session", async () => {
+    const budgets = { tokens: { limit: 100, perSeconds: 3_600 } };
+    const config = { fairQueue: { maxSlotPerHost: 4, maxSlotPerIp: -1, budgets }, tokenKeys: [NEW] };
+    const first = await startFixture({ config });
+    await first.take({ cost: { tokens: 80 } });
+    const { body: waiting } = await first.acquire({ cost: { tokens: 50 }, waitMs: 20 });
+    expect(waiting).toMatchObject({ result: "pending", blockedBy: "budget:tokens" });
+    const second = await startFixture({ config });
+    expect((await second.poll(waiting.queryToken)).body).toMatchObject({ result: "granted", charged: { tokens: 50 } });
+  });
 });
 
 describe("requestId", () => {

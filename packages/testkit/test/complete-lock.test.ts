@@ -100,14 +100,3 @@ it("the entries of the lock file without integrity are optional tools of other p
   for (const [path, { dev, optional }] of without) expect([path, dev, optional]).toEqual([path, true, true]);
   expect(readFileSync(root("SECURITY.md"), "utf8")).toContain("`node scripts/complete-lock.mjs` lists them");
 });
-
-it("the release workflow fills and checks the lock file before it installs and publishes", () => {
-  const runs = [...readFileSync(root(".github/workflows/release.yml"), "utf8").matchAll(/^ +- run: (.+)$/gm)];
-  expect(runs.map(([, command]) => command)).toEqual([
-    "node scripts/complete-lock.mjs --fill",
-    "node scripts/complete-lock.mjs --check",
-    ".ci/run",
-    "npm run release:publish",
-    "git push --tags",
-  ]);
-});

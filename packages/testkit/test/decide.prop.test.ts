@@ -83,7 +83,7 @@ function inputOf({ kind, session, bucket }: Ask, book: Book, now: number, lives:
   const arrivedAt = lives.get(session) ?? now;
   if (kind === "arrive") lives.set(session, arrivedAt);
   const deadlineAt = arrivedAt + LIFE_MS;
-  const joining = { session, bucket, weight: 1, arrivedAt, deadlineAt, openMs: 200 };
+  const joining = { session, bucket, weight: 1, arrivedAt, deadlineAt, openMs: 200, width: 1 };
   const ending = { kind: "end", session, bucket, arrivedAt, keepUntil: deadlineAt, at: now } as const;
   switch (kind) {
     case "arrive":
@@ -121,7 +121,6 @@ function contextOf({ instance, polled }: Step, now: number, at: number): DecideC
     idleMs,
     mostEnds: MOST_ENDS,
     scheduler,
-    random: () => 0.5,
     newSecret: () => `${at}-${tokens++}`,
     isPolledHere: (session) => polled.includes(session),
     awayHere: (session) => (polled.includes(session) || now % 2 < 1 ? undefined : now - collectMs),
@@ -172,7 +171,7 @@ test("a decision equals its changes, can be undone, and gives the same result ag
         expect(imageDifference(other.image(), book.image()), "applied").toBeUndefined();
         if (book.limits !== undefined) expect(indexDifference(other, book), "applied index").toBeUndefined();
         checkBook(book, step);
-        const ends = Array.from(book.all("session"));
+        const ends = Array.from(book.all("ending"));
         const earlier = ends.filter(({ endedAt }) => endedAt !== book.head.now);
         expect(earlier.length === 0 || ends.length <= MOST_ENDS, "END1").toBe(true);
         for (const lease of book.all("lease")) {

@@ -153,7 +153,7 @@ describe("errors of the database", () => {
 
 describe("callers", () => {
   it("have the role and the claims of their token for one request", async () => {
-    const Authorization = server.authHeader("service", { email: "a@example.com" });
+    const Authorization = await server.headerWith("service", { email: "a@example.com" });
     const role = server.roleName("service");
     expect((await post("about_me", {}, { Authorization: Authorization.replace("Bearer", "bearer") })).body).toEqual({
       role,
@@ -167,22 +167,30 @@ describe("callers", () => {
 
   const seconds = Math.floor(Date.now() / 1000);
   it.each([
-    ["a wrong signature", "PGRST301", () => `Bearer ${signJwt({ role: "service" }, "another secret, of some length")}`],
+    [
+      "a wrong signature",
+      "PGRST301",
+      async () => `Bearer ${await signJwt({ role: "service" }, "another secret, of some length")}`,
+    ],
     ["no token", "PGRST301", () => "Bearer nonsense"],
     ["no algorithm", "PGRST301", () => `Bearer ${Buffer.from('{"alg":"none"}').toString("base64url")}.e30.`],
-    ["an expired token", "PGRST303", () => server.authHeader("service", { exp: seconds - 40 })],
-    ["a token of the future", "PGRST303", () => server.authHeader("service", { nbf: seconds + 60 })],
+    ["an expired token", "PGRST303", () => server.headerWith("service", { exp: seconds - 40 })],
+    ["a token of the future", "PGRST303", () => server.headerWith("service", { nbf: seconds + 60 })],
+    ["a token that was issued in the future", "PGRST303", () => server.headerWith("service", { iat: seconds + 60 })],
   ])("with %s are refused with 401", async (_, code, header) => {
-    expect(await post("about_me", {}, { Authorization: header() })).toMatchObject({ status: 401, body: { code } });
+    expect(await post("about_me", {}, { Authorization: await header() })).toMatchObject({
+      status: 401,
+      body: { code },
+    });
   });
 
   it("may have clocks that are wrong by up to thirty seconds", async () => {
-    const Authorization = server.authHeader("service", { exp: seconds - 5 });
+    const Authorization = await server.headerWith("service", { exp: seconds - 5 });
     expect((await post("about_me", {}, { Authorization })).status).toBe(200);
   });
 
   it("cannot use a role that the authenticator is not a member of", async () => {
-    const Authorization = server.authHeader("service", { role: "pg_read_all_data" });
+    const Authorization = await server.headerWith("service", { role: "pg_read_all_data" });
     expect(await post("about_me", {}, { Authorization })).toMatchObject({ status: 403, body: { code: "42501" } });
   });
 

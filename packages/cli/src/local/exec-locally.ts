@@ -5,13 +5,22 @@
  *     until the command has ended, and all that it started and that kept the descriptor, even if `exec` is killed.
  * LOCAL2  The command starts only after the grant is written to a file, and never if `exec` dies before.
  */
-import { checkFolder, Holder, KeeperLink, keeperSocket } from "@slotkeeper/client/node/parts";
-import { withoutKeys } from "../command-environment.ts";
+import { existsSync } from "node:fs";
+import { userInfo } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  checkFolder,
+  Holder,
+  type KeeperCommand,
+  KeeperLink,
+  keeperSocket,
+  NODE_OPTIONS,
+} from "@slotkeeper/client/node/parts";
+import { HELD_VARIABLE, heldSlots, withoutKeys } from "../command-environment.ts";
 import type { Signals } from "../signals.ts";
-import { defaultBucket } from "./default-bucket.ts";
-import { HELD_VARIABLE, heldSlots } from "./held-slots.ts";
+import { countOf } from "../wait-flags.ts";
 import { Hold } from "./hold.ts";
-import { keeperCommand } from "./keeper-command.ts";
 import { KeeperRefusal, type LocalGrant, LocalSession } from "./wait.ts";
 import { WaitingCommand } from "./waiting-command.ts";
 
@@ -19,6 +28,7 @@ export interface LocalFlags {
   readonly name?: string | undefined;
   readonly slots?: string | undefined;
   readonly as?: string | undefined;
+  readonly width?: string | undefined;
   readonly timeout?: string | undefined;
   readonly socket?: string | undefined;
   readonly close?: boolean | undefined;
@@ -48,7 +58,6 @@ export async function execLocally(flags: LocalFlags, command: readonly string[],
     const { slotToken, fence, slot } = await granted(link, flags, headers, signals.waiting);
     // A signal that came after the grant must not start the command.
     signals.waiting.throwIfAborted();
-    const hold = new Hold(link, headers, slotToken, () => waiting.kill("SIGTERM"));
     signals.child = waiting;
     isStarted = true;
     waiting.start({
@@ -57,6 +66,7 @@ export async function execLocally(flags: LocalFlags, command: readonly string[],
       SLOTKEEPER_FENCE: String(fence),
       [HELD_VARIABLE]: JSON.stringify([...held, { socket, name: name.toLowerCase() }]),
     });
+    const hold = new Hold(link, headers, slotToken, () => waiting.kill("SIGTERM"));
     return hold.ended(await waiting.exited);
   } finally {
     waiting.abandon();
@@ -76,6 +86,27 @@ async function runNested(command: readonly string[], env: NodeJS.ProcessEnv, sig
   return nested.exited;
 }
 
+/** Starts the keeper of the same version. The path is the same from `src` and from `dist`. */
+function keeperCommand(): KeeperCommand {
+  return [process.execPath, ...NODE_OPTIONS, fileURLToPath(new URL("../../bin/slotkeeper.mjs", import.meta.url))];
+}
+
+const LONGEST_BUCKET = 255;
+
+/** Who shares fairly if `--as` is missing: the repository of the working directory, else the user. */
+function defaultBucket(): string {
+  try {
+    for (let folder = process.cwd(); ; folder = dirname(folder)) {
+      // A worktree has a file of this name.
+      if (existsSync(join(folder, ".git"))) return folder.slice(-LONGEST_BUCKET);
+      if (folder === dirname(folder)) return userInfo().username;
+    }
+  } catch {
+    // The working directory was removed, or the user has no name, as in many containers.
+    return `user ${process.getuid?.()}`;
+  }
+}
+
 async function granted(
   link: KeeperLink,
   flags: LocalFlags,
@@ -86,7 +117,8 @@ async function granted(
   const session = new LocalSession(link, {
     hostname: `sem:${name}`,
     bucket: flags.as ?? defaultBucket(),
-    slots: slots === undefined ? undefined : Number(slots),
+    slots: countOf(slots),
+    width: countOf(flags.width),
     timeoutMs: timeout === undefined ? undefined : Number(timeout) * 1000,
     headers,
     signal,
@@ -105,14 +137,28 @@ function unlessTimedOut(error: unknown): undefined {
   if ((error as { code?: string }).code !== "ACQUIRE_TIMEOUT") throw error;
 }
 
-/** What shows a wait is loaded only for a wait: most commands do not wait. */
-async function waitVisibly(link: KeeperLink, flags: LocalFlags, session: LocalSession): Promise<LocalGrant> {
-  const { name = "", quiet, json } = flags;
+/** Waits. What shows the wait is loaded only for it, because most commands do not wait, and delays no grant. */
+function waitVisibly(link: KeeperLink, flags: LocalFlags, session: LocalSession): Promise<LocalGrant> {
+  const grant = session.wait();
+  const shown = show(link, flags, session, grant);
+  // The error of what shows it says why no slot came in time.
+  return Promise.race([shown, grant.catch(() => shown)]);
+}
+
+async function show(
+  link: KeeperLink,
+  { name = "", quiet, json }: LocalFlags,
+  session: LocalSession,
+  grant: Promise<LocalGrant>,
+): Promise<LocalGrant> {
   const [{ acquireVisibly }, { lookAt }] = await Promise.all([import("../acquire-visibly.ts"), import("./use.ts")]);
   return acquireVisibly({
     name,
     isShown: quiet !== true && json !== true,
     look: () => lookAt(link, name),
-    acquire: (onPending) => session.wait(onPending),
+    acquire: (onPending) => {
+      session.onPending(onPending);
+      return grant;
+    },
   });
 }

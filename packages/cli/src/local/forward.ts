@@ -13,7 +13,7 @@ export interface Forward {
 
 /** Opens the address. It leads to the keeper that runs at the moment of each call. */
 export async function forwardToKeeper(socket: string | undefined): Promise<Forward> {
-  const token = randomBytes(18).toString("base64url");
+  const token = randomBytes(18).toString("hex");
   const server = createServer((incoming, outgoing) => void forward(socket, token, incoming, outgoing));
   await new Promise<void>((resolve) => {
     server.listen(0, "127.0.0.1", resolve);
@@ -26,15 +26,22 @@ export async function forwardToKeeper(socket: string | undefined): Promise<Forwa
   return { url: `http://127.0.0.1:${port}`, token, close };
 }
 
+/** The files of the dashboard. Everything else needs the key. */
+const OPEN_PATHS = /^\/(?:assets\/[\w.-]+)?$/;
+
+const BASE = "http://localhost";
+
 async function forward(
   socket: string | undefined,
   token: string,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
-  const { method, url: path = "/", headers } = incoming;
-  const isData = path.startsWith("/api/") || path.startsWith("/metrics");
-  if (isData && !isSame(headers.authorization ?? "", `Bearer ${token}`)) {
+  const { method, headers } = incoming;
+  // As the keeper will read it: `/./api` and `http://x/api` are `/api`.
+  const url = URL.canParse(incoming.url ?? "", BASE) ? new URL(incoming.url ?? "", BASE) : undefined;
+  const isOpen = method === "GET" && OPEN_PATHS.test(url?.pathname ?? "");
+  if (url === undefined || !(isOpen || isSame(headers.authorization ?? "", `Bearer ${token}`))) {
     outgoing.writeHead(404).end();
     return;
   }
@@ -43,6 +50,7 @@ async function forward(
     outgoing.writeHead(503, { "Content-Type": "application/json" }).end(JSON.stringify({ title: "No keeper runs" }));
     return;
   }
+  const path = `${url.pathname}${url.search}`;
   const sent = request({ socketPath, method, path, headers: { ...headers, authorization: "" } }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
     answer.pipe(outgoing);

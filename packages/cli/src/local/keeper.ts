@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
+import { dirname } from "node:path";
 import {
   checkFolder,
   claimGeneration,
@@ -10,32 +11,15 @@ import {
   PROTOCOL,
 } from "@slotkeeper/client/node/parts";
 import { Keeper } from "@slotkeeper/server/keeper";
+import { systemWords } from "@slotkeeper/server/words";
+import { KEEPER } from "../commands/serving.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { readFlags } from "../read-flags.ts";
-
-const HELP = `slotkeeper keeper: keeps the slots of this machine. Other commands start it when they need it.
-
-Usage
-  slotkeeper keeper [--socket PATH] [--log FILE]
-
-Options
-      --socket PATH   the socket; default: SLOTKEEPER_SOCKET, else one in /tmp
-      --log FILE      the file that its output goes to; removed when it ends
-  -h, --help          show this text
-
-It ends when no command has held or waited for 10 s. For one that stays: slotkeeper serve --socket PATH.
-`;
-
-const OPTIONS = {
-  socket: { type: "string" },
-  log: { type: "string" },
-  help: { type: "boolean", short: "h" },
-} as const;
 
 const IDLE_MS = 10_000;
 
 export async function keeperCommand(args: readonly string[]): Promise<ExitCode> {
-  const flags = readFlags(args, OPTIONS, HELP);
+  const flags = await readFlags(args, KEEPER);
   if (typeof flags === "number") return flags;
   return keep(keeperSocket(flags.socket), { idleMs: IDLE_MS, logFile: flags.log, onReady: () => {} });
 }
@@ -77,7 +61,12 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
     log,
     end,
   });
-  if (!(await keeper.started())) {
+  const isKeeper = await keeper.started().catch((error: unknown) => {
+    // The command that started this keeper reads the log, and removes it.
+    process.stderr.write(`Cannot listen in the folder ${dirname(socket)}: ${systemWords(error)}.\n`);
+    return process.exit(EXIT.keeper);
+  });
+  if (!isKeeper) {
     if (idleMs === undefined) process.stderr.write(`Another keeper serves ${socket}.\n`);
     end(idleMs === undefined ? EXIT.listen : EXIT.ok);
   }

@@ -30,8 +30,18 @@ function useOf({ names }: LocalState): SlotUse | undefined {
 /** A repository is shown from here, if that is shorter. */
 export function shownBucket(bucket: string): string {
   if (!isAbsolute(bucket)) return bucket;
-  const fromHere = relative(process.cwd(), bucket) || ".";
+  const fromHere = fromWorkingDirectory(bucket);
+  if (fromHere === "") return "this repository";
   return fromHere.length < bucket.length ? fromHere : bucket;
+}
+
+function fromWorkingDirectory(path: string): string {
+  try {
+    return relative(process.cwd(), path);
+  } catch {
+    // It was removed.
+    return path;
+  }
 }
 
 export function capacityText(name: string, asked: number, use: SlotUse | undefined): string {

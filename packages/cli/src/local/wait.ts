@@ -1,5 +1,4 @@
 /** The wait for a slot of this machine. It continues at the next keeper if the keeper dies. */
-import { randomUUID } from "node:crypto";
 import type { Pending } from "@slotkeeper/client";
 import type { KeeperAnswer, KeeperLink } from "@slotkeeper/client/node/parts";
 
@@ -8,6 +7,7 @@ export interface LocalWait {
   readonly hostname: string;
   readonly bucket: string;
   readonly slots: number | undefined;
+  readonly width: number | undefined;
   readonly timeoutMs: number | undefined;
   readonly headers: { readonly [name: string]: string };
   readonly signal: AbortSignal;
@@ -23,7 +23,8 @@ export interface LocalGrant {
 type Answer =
   | ({ readonly result: "granted" } & LocalGrant)
   | ({ readonly result: "pending"; readonly queryToken: string } & Pending)
-  | { readonly result: "timeout" };
+  | { readonly result: "timeout" }
+  | { readonly result: "throttled" };
 
 /** Until the first place is shown. Later calls are held by the keeper. */
 const FIRST_MS = 200;
@@ -40,13 +41,17 @@ export class KeeperRefusal extends Error {
   }
 }
 
-/** One wait: a session at the keeper. Its calls throw an error with the code `ACQUIRE_TIMEOUT` if no slot comes in time. */
+/**
+ * One wait: a session at the keeper. Its calls throw an error with the code `ACQUIRE_TIMEOUT` if no slot comes in time,
+ * and `THROTTLED` if a person has opened the breaker of the name.
+ */
 export class LocalSession {
   readonly #link: KeeperLink;
   readonly #wait: LocalWait;
   readonly #timeout: AbortSignal;
-  #requestId = randomUUID();
+  #requestId = crypto.randomUUID();
   #pending: (Pending & { readonly queryToken: string }) | undefined;
+  #show: (pending: Pending) => void = () => {};
 
   constructor(link: KeeperLink, wait: LocalWait) {
     this.#link = link;
@@ -58,38 +63,52 @@ export class LocalSession {
   async ask(): Promise<LocalGrant | undefined> {
     const answer = await this.#call();
     if (answer.result === "granted") return answer;
+    if (answer.result === "throttled") {
+      const why = "its breaker is open: slotkeeper top --local --dashboard can close it";
+      throw Object.assign(new Error(`No slot of "${this.#name}": ${why}.`), { code: "THROTTLED" });
+    }
     this.#pending = answer.result === "pending" ? answer : undefined;
+    if (this.#pending !== undefined) this.#show(this.#pending);
     // The keeper does not know the session any more: the next call begins another one.
-    if (answer.result === "timeout") this.#requestId = randomUUID();
+    if (answer.result === "timeout") this.#requestId = crypto.randomUUID();
     return undefined;
   }
 
   /** Asks until there is a slot. */
-  async wait(onPending: (pending: Pending) => void): Promise<LocalGrant> {
+  async wait(): Promise<LocalGrant> {
     for (;;) {
-      if (this.#pending !== undefined) onPending(this.#pending);
       const grant = await this.ask();
       if (grant !== undefined) return grant;
     }
   }
 
+  /** Calls `show` with the place in the queue, now and whenever the keeper reports it. */
+  onPending(show: (pending: Pending) => void): void {
+    this.#show = show;
+    if (this.#pending !== undefined) show(this.#pending);
+  }
+
   async #call(): Promise<Answer> {
-    const { headers, signal, hostname, timeoutMs } = this.#wait;
+    const { headers, signal, timeoutMs } = this.#wait;
     const call = { path: "/api/v0/fairqueue/acquire", method: "POST", headers };
     try {
       const either = AbortSignal.any([signal, this.#timeout]);
       return answerOf(await this.#link.call({ ...call, body: JSON.stringify(this.#body()), signal: either })) as Answer;
     } catch (error) {
       if (signal.aborted || !this.#timeout.aborted) throw error;
-      const name = hostname.replace(/^sem:/, "");
-      throw Object.assign(new Error("timed out"), { code: "ACQUIRE_TIMEOUT", hostname: name, waitedMs: timeoutMs });
+      const fields = { code: "ACQUIRE_TIMEOUT", hostname: this.#name, waitedMs: timeoutMs };
+      throw Object.assign(new Error("timed out"), fields);
     }
+  }
+
+  get #name(): string {
+    return this.#wait.hostname.replace(/^sem:/, "");
   }
 
   #body(): object {
     if (this.#pending !== undefined) return { queryToken: this.#pending.queryToken };
-    const { hostname, bucket, slots: limit } = this.#wait;
-    return { hostname, bucket, limit, requestId: this.#requestId, maxWaitMs: LONGEST_WAIT_MS, waitMs: FIRST_MS };
+    const { hostname, bucket, slots: limit, width } = this.#wait;
+    return { hostname, bucket, limit, width, requestId: this.#requestId, maxWaitMs: LONGEST_WAIT_MS, waitMs: FIRST_MS };
   }
 }
 

@@ -3,7 +3,7 @@
  * command at the grant, so its id and start time are known before the slot is asked for. If `exec` dies first, the pipe
  * ends, and the shell exits without having started the command.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import { type Holder, LEASE_FD } from "@slotkeeper/client/node/parts";
 import { CANNOT_START } from "../exit-codes.ts";
@@ -33,7 +33,7 @@ export class WaitingCommand {
   constructor(command: readonly string[], env: NodeJS.ProcessEnv, holder: Holder | undefined) {
     const unused = Array.from({ length: LEASE_FD - GO_FD - 1 }, () => "ignore" as const);
     const inherited = holder === undefined ? [] : [...unused, holder.descriptor];
-    this.#child = spawn("/bin/sh", ["-c", SHELL, "sh", ...command], {
+    this.#child = started(["-c", SHELL, "sh", ...command], {
       stdio: ["inherit", "inherit", "inherit", "pipe", ...inherited],
       env,
     });
@@ -66,5 +66,16 @@ export class WaitingCommand {
 
   get #pipe(): Writable {
     return this.#child.stdio[GO_FD] as Writable;
+  }
+}
+
+function started(args: readonly string[], options: SpawnOptions): ChildProcess {
+  try {
+    return spawn("/bin/sh", args, options);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EINVAL") throw error;
+    const limit = "this process may not have that many open files (see ulimit -n)";
+    const message = `Cannot give the command descriptor ${LEASE_FD}: ${limit}. With --close it is not needed.`;
+    throw new Error(message, { cause: error });
   }
 }

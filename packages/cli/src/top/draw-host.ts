@@ -1,8 +1,9 @@
-import { blockedByWords } from "@slotkeeper/server";
-import { breakerOf, type Line } from "./draw-hosts.ts";
+import type { Line } from "./draw-hosts.ts";
+import { fitted } from "./fitted.ts";
+import { hostSummary, sessionCells, slotCells } from "./host-cells.ts";
 import type { HostRow, Snapshot } from "./read-service.ts";
-import { countOf, fitted, harmless, spanOf } from "./terminal-text.ts";
-import { nameOf, waitingAt } from "./top-model.ts";
+import { countOf, harmless } from "./terminal-text.ts";
+import { nameOf } from "./top-model.ts";
 
 /** One host: its slots with holder, age and lease, and its queue with the reason why each session waits. */
 export function openHostLines({ open, state }: Snapshot, key: string, width: number, height: number): Line[] {
@@ -26,12 +27,9 @@ export function openHostLines({ open, state }: Snapshot, key: string, width: num
 }
 
 function headLines(host: HostRow, width: number): Line[] {
-  const { limits, inFlight, limit = 0 } = host;
-  const perBucket = limits.maxSlotPerIp.value === 0 ? "no limit" : countOf(limits.maxSlotPerIp.value);
-  const numbers = `${countOf(inFlight)} of ${limit === 0 ? "?" : countOf(limit)} slots in use (${limits.maxSlotPerHost.origin}), ${perBucket} per bucket, ${countOf(waitingAt(host))} waiting, breaker ${breakerOf(host)}`;
   return [
     { text: fitted(harmless(nameOf(host)), width), look: "title" },
-    { text: fitted(numbers, width) },
+    { text: fitted(hostSummary(host), width) },
     { text: "" },
   ];
 }
@@ -42,13 +40,7 @@ function slotLines({ slots }: HostRow, width: number): Line[] {
     `${fitted(bucket, name)}  ${fitted(held, 14, "end")}  ${fitted(lease, 14, "end")}`;
   return [
     { text: row("SLOT HELD BY", "HELD FOR", "LEASE LEFT"), look: "heading" },
-    ...slots.map((slot) => ({
-      text: row(
-        bucketName(slot.bucket),
-        slot.heldMs === undefined ? "-" : spanOf(slot.heldMs),
-        slot.isReleased ? "released" : spanOf(Math.max(0, slot.endsInMs)),
-      ),
-    })),
+    ...slots.map((slot) => ({ text: row(...slotCells(slot)) })),
   ];
 }
 
@@ -56,24 +48,12 @@ function queueLines({ sessions, pending }: HostRow, at: number, width: number): 
   const name = Math.max(10, width - 62);
   const row = (position: string, bucket: string, waits: string, forecast: string, why: string) =>
     `${fitted(position, 8, "end")}  ${fitted(bucket, name)}  ${fitted(waits, 12, "end")}  ${fitted(forecast, 12, "end")}  ${fitted(why, 22)}`;
-  const lines = sessions.map(({ position, bucket, arrivedAt, estimatedWaitMs, blockedBy, isAwake }) => ({
-    text: row(
-      countOf(position),
-      bucketName(bucket),
-      spanOf(Math.max(0, at - arrivedAt)),
-      estimatedWaitMs === undefined || !isAwake ? "-" : spanOf(estimatedWaitMs),
-      isAwake ? (blockedByWords(blockedBy) ?? "next") : "client is away",
-    ),
-  }));
+  const lines = sessions.map((session) => ({ text: row(...sessionCells(session, at)) }));
   const none = { text: fitted("No session waits at this instance.", width), look: "quiet" } as const;
   return [
     { text: row("POSITION", "BUCKET", "WAITING FOR", "FORECAST", "WHY"), look: "heading" },
     ...(pending === 0 ? [none] : lines),
   ];
-}
-
-function bucketName(bucket: string): string {
-  return bucket === "" ? "(no bucket)" : harmless(bucket);
 }
 
 /** Cuts the lines to the height, and adds a line with the number of hidden ones. */

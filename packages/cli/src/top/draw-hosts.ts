@@ -1,5 +1,6 @@
+import { fitted } from "./fitted.ts";
 import type { HostRow } from "./read-service.ts";
-import { countOf, fitted, harmless, spanOf } from "./terminal-text.ts";
+import { countOf, harmless, spanOf } from "./terminal-text.ts";
 import { nameOf, type SortKey, shownHosts, type TopModel, waitingAt } from "./top-model.ts";
 
 /** A line and its emphasis. Colours are added at the end, so that widths count only the text. */
@@ -25,7 +26,8 @@ const COLUMNS: readonly Column[] = [
     title: "IN USE",
     width: 13,
     side: "end",
-    value: ({ inFlight, limit }) => `${countOf(inFlight)} of ${limit ? countOf(limit) : "?"}`,
+    value: ({ inFlight, limit, isPaused }) =>
+      `${isPaused ? "paused " : ""}${countOf(inFlight)} of ${limit ? countOf(limit) : "?"}`,
   },
   { key: "waiting", rank: 2, title: "WAITING", width: 9, side: "end", value: (row) => countOf(waitingAt(row)) },
   {
@@ -97,7 +99,7 @@ export function hostLines(model: TopModel, width: number, height: number): Line[
     const cells = columns.map((column) => fitted(cellOf(column, row, columns), column.width, column.side));
     const text = [fitted(harmless(nameOf(row)), nameWidth), ...cells].join(GAP);
     if (first + index === at) return { text, look: "chosen" };
-    return row.breaker === "closed" ? { text } : { text, look: "warning" };
+    return row.breaker === "closed" && !row.isPaused ? { text } : { text, look: "warning" };
   });
   if (rows.length > 0) return [heading(columns, nameWidth, model), ...body];
   const empty = model.search === "" ? "No host is known yet." : `No host matches “${harmless(model.search)}”.`;

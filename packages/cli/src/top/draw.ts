@@ -1,7 +1,8 @@
 import { openHostLines } from "./draw-host.ts";
 import { hostLines, type Line } from "./draw-hosts.ts";
+import { fitted } from "./fitted.ts";
 import type { Snapshot } from "./read-service.ts";
-import { countOf, fitted, spanOf } from "./terminal-text.ts";
+import { countOf, spanOf } from "./terminal-text.ts";
 import type { TopModel } from "./top-model.ts";
 
 export interface Size {

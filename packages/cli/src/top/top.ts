@@ -1,60 +1,22 @@
 import { unavailable } from "../call-service.ts";
 import { mustBeCarried } from "../carried.ts";
-import { EXIT, type ExitCode, exitHelp } from "../exit-codes.ts";
-import { LOCAL_HELP, LOCAL_OPTIONS } from "../local/local-flags.ts";
+import { TOP } from "../commands/operating.ts";
+import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { readFlags, wrongUsage } from "../read-flags.ts";
-import { addressOf, OPERATOR_HELP, OPERATOR_OPTIONS, operatorHeaders } from "../service-flags.ts";
+import { addressOf, operatorHeaders } from "../service-flags.ts";
 import { totalsText } from "./draw.ts";
 import { hostLines } from "./draw-hosts.ts";
 import { RefusedError, ServiceReader, type Snapshot } from "./read-service.ts";
 import { TopRun } from "./run-top.ts";
 import { FIRST_MODEL } from "./top-model.ts";
 
-const HELP = `slotkeeper top: shows hosts, slots, queues and waits of a running service, live.
-
-Usage
-  slotkeeper top [--url URL] [--interval SECONDS] [--json]
-  slotkeeper top --local [--dashboard] [--socket PATH]
-
-Options
-${OPERATOR_HELP}
-${LOCAL_HELP}
-      --dashboard     with --local: open an address for a browser, and show it with its key
-      --interval S    seconds between two readings; default 1
-      --json          print the state once, as JSON
-  -h, --help          show this text
-
-Keys
-  ↑ ↓ PgUp PgDn   choose a host          Enter   open it: slots, holders, queue, why each waits
-  s or 1 to 6     sort by another column  r       reverse
-  /               search                  Esc     back
-  q               quit
-
-Without a terminal it prints the table once, without colours, and exits.
-
-Examples
-  slotkeeper top
-  slotkeeper top --url https://slots.internal:8080
-  slotkeeper top | head -20
-  slotkeeper top --json
-  slotkeeper top --local
-
-${exitHelp(["ok", "usage", "unreachable", "refused"])}`;
-
-const OPTIONS = {
-  ...OPERATOR_OPTIONS,
-  ...LOCAL_OPTIONS,
-  interval: { type: "string" },
-  dashboard: { type: "boolean" },
-} as const;
-
 const PIPED_WIDTH = 120;
 
 export async function top(args: readonly string[]): Promise<ExitCode> {
-  const flags = readFlags(args, OPTIONS, HELP);
+  const flags = await readFlags(args, TOP);
   if (typeof flags === "number") return flags;
   if (flags.local === true) return topLocally(flags);
-  if (flags.dashboard === true) return wrongUsage("--dashboard needs --local: a service has its own address.", HELP);
+  if (flags.dashboard === true) return wrongUsage("--dashboard needs --local: a service has its own address.", TOP);
   return show(flags);
 }
 
@@ -73,7 +35,9 @@ async function topLocally(flags: Flags): Promise<ExitCode> {
   const { url, token, close } = await forwardToKeeper(flags.socket);
   try {
     if (flags.dashboard !== true) return await show({ ...flags, url, "internal-token": token });
-    process.stdout.write(`dashboard  ${url}/\nkey        ${token}\nCtrl+C closes it.\n`);
+    process.stdout.write(
+      `dashboard  ${url}/\nkey        ${token}\nThe page asks for it as internalApiToken. Ctrl+C closes it.\n`,
+    );
     await new Promise((resolve) => process.once("SIGINT", resolve).once("SIGTERM", resolve));
     return EXIT.ok;
   } finally {
@@ -90,7 +54,7 @@ async function show(flags: Flags): Promise<ExitCode> {
     if (!isLive) return await printOnce(reader, isJson);
     return await new TopRun(reader, everyMs, process.env["NO_COLOR"] === undefined).run();
   } catch (error) {
-    if (error instanceof TypeError) return wrongUsage(error.message, HELP);
+    if (error instanceof TypeError) return wrongUsage(error.message, TOP);
     throw error;
   }
 }

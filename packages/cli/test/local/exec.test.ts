@@ -1,13 +1,17 @@
 // `slotkeeper exec --name` without a service, as processes.
+import { chmodSync } from "node:fs";
+import { get } from "node:http";
 import { constants } from "node:os";
 import { beforeAll, describe, expect, test } from "vitest";
-import { build, slotkeeper } from "../command.ts";
+import { build, Command, slotkeeper } from "../command.ts";
 import { TerminalSession } from "../terminal.ts";
 import { done, exec, newMachine, RUNS, waiting } from "./machine.ts";
 
 beforeAll(build, 120_000);
 const shows = (terminal: TerminalSession, text: RegExp) =>
   expect.poll(() => terminal.text, { timeout: 20_000, interval: 20 }).toMatch(text);
+const statusOf = (to: { port: string; path: string }) =>
+  new Promise((resolve) => get(to, (answer) => resolve(answer.resume().statusCode)));
 const NAME = ["--name", "gpu", "--as", "me"];
 
 describe("the command", { timeout: 60_000 }, () => {
@@ -49,6 +53,33 @@ describe("the command", { timeout: 60_000 }, () => {
       code: 127,
       err: expect.stringContaining('Cannot start the command "no-such-command"'),
     });
+  });
+
+  test.each([
+    ["its working directory was removed", 'mkdir "$0/gone"; cd "$0/gone"; rmdir "$0/gone"'],
+    ["a variable has an unexpected value", "export SLOTKEEPER_HELD=5"],
+    ["a list in a variable has an unexpected value", "export SLOTKEEPER_HELD=[null]"],
+  ])("runs although %s", async (_, before) => {
+    const machine = newMachine();
+    const line = machine.exec([], ["echo", "ran"]);
+    const command = new Command("bash", ["-c", `${before}; "$@"`, machine.folder, ...line]);
+    expect(await done(command)).toMatchObject({ code: 0, out: "ran\n" });
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("runs as a user without a name, as in a container", async () => {
+    const machine = newMachine();
+    chmodSync(machine.folder, 0o777);
+    const asUser = ["--reuid", "12345", "--regid", "12345", "--clear-groups", "env", "-C", "/"];
+    const command = new Command("setpriv", [...asUser, ...machine.exec([], ["echo", "ran"])]);
+    expect(await done(command)).toMatchObject({ code: 0, out: "ran\n" });
+  });
+
+  test("needs a descriptor; if the limit of open files is lower, the message says so", async () => {
+    const machine = newMachine();
+    const line = machine.exec([], ["echo", "ran"]);
+    const { code, out, err } = await done(new Command("bash", ["-c", 'ulimit -n 70; "$@"', "bash", ...line]));
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toContain("Cannot give the command descriptor 77");
   });
 
   test.each(["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const)(
@@ -190,10 +221,36 @@ describe("status, top and serve", { timeout: 60_000 }, () => {
     const [, url = "", key = ""] = await command.said(/dashboard +(\S+)\/\nkey +(\S+)/);
     const ask = (headers: Record<string, string>) => fetch(`${url}/api/v0/state`, { headers });
     expect((await ask({})).status).toBe(404);
+    // `fetch` would change these paths, and the keeper reads them as the first one.
+    const { port } = new URL(url);
+    for (const path of ["/api/v0/local", "/./api/v0/local", "/x/../api/v0/local", "http://x/api/v0/local", "/readyz"]) {
+      expect(await statusOf({ port, path })).toBe(404);
+    }
     expect(await (await ask({ authorization: `Bearer ${key}` })).json()).toMatchObject({ hosts: [{ inFlight: 1 }] });
     expect((await fetch(`${url}/`)).headers.get("content-type")).toContain("text/html");
     command.kill("SIGINT");
     expect(await command.exited).toBe(0);
+  });
+
+  test("a person can take a slot away, or open the breaker: the command gets SIGTERM, and the waiting one ends", async () => {
+    const machine = newMachine();
+    const holder = exec(machine, NAME, ...RUNS);
+    await holder.said(/runs/);
+    const waits = exec(machine, NAME, "echo", "started");
+    await waiting(machine, 1);
+    const forward = slotkeeper(["top", "--local", "--dashboard", "--socket", machine.socket]);
+    const [, url = "", key = ""] = await forward.said(/dashboard +(\S+)\/\nkey +(\S+)/);
+    const operate = (...args: string[]) =>
+      done(slotkeeper([...args, "--yes", "--url", url, `--internal-token=${key}`]));
+    expect(await operate("breaker", "sem:gpu", "open")).toMatchObject({ code: 0 });
+    expect(await done(waits)).toMatchObject({ code: 6, out: "", err: expect.stringContaining("its breaker is open") });
+    const state = await fetch(`${url}/api/v0/state`, { headers: { authorization: `Bearer ${key}` } });
+    const [{ slots }] = ((await state.json()) as { hosts: [{ slots: [{ slot: string }] }] }).hosts;
+    const fence = slots[0].slot.split(".").at(-1) ?? "";
+    expect(await operate("revoke", "sem:gpu", fence)).toMatchObject({ code: 0 });
+    expect(await done(holder)).toMatchObject({ code: 9, err: expect.stringContaining("The command gets SIGTERM") });
+    forward.kill("SIGINT");
+    await forward.exited;
   });
 
   test("serve --socket is a keeper that stays, and ignores the variables of commands", async () => {

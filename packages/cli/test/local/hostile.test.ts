@@ -1,7 +1,20 @@
 // What can be wrong with a machine: each case ends with a sentence or with success.
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { request } from "node:http";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { isNetworkType, keeperSocket } from "@slotkeeper/client/node/parts";
 import { killGroup, type Machine } from "@slotkeeper/testkit/one-machine";
@@ -18,6 +31,32 @@ function folderOf(machine: Machine): string {
   const folder = dirname(machine.socket);
   mkdirSync(folder, { mode: 0o700 });
   return folder;
+}
+
+/** The answer of the keeper, which listens as the first one, to a call of any form. */
+function acquire(machine: Machine, holder: object, body: object): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { "x-slotkeeper-holder": JSON.stringify(holder) };
+    const to = { socketPath: `${machine.socket}.1`, path: "/api/v0/fairqueue/acquire", method: "POST", headers };
+    const sent = request(
+      to,
+      (answer) =>
+        void answer
+          .setEncoding("utf8")
+          .toArray()
+          .then((parts) => resolve(parts.join(""))),
+    );
+    sent.on("error", reject).end(JSON.stringify(body));
+  });
+}
+
+/** Whether this process may mount a file system of its own. */
+function canMount(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), "mount-"));
+  const isMounted = spawnSync("mount", ["-t", "tmpfs", "none", folder]).status === 0;
+  if (isMounted) spawnSync("umount", [folder]);
+  rmSync(folder, { recursive: true });
+  return isMounted;
 }
 
 function isAlive(pid: number): boolean {
@@ -90,6 +129,7 @@ describe("what an earlier keeper left", { timeout: 60_000 }, () => {
     ["an empty record", () => ""],
     ["a torn record", (whole: string) => whole.slice(0, whole.length / 2)],
     ["a record of another boot", (whole: string) => whole.replace(/"boot":"[^"]*"/, '"boot":"earlier"')],
+    ["a record with other fields", (whole: string) => whole.replace(/"holder":\{.*?\}/, '"holder":{}')],
     ["a record of a process that has ended", (whole: string) => whole.replaceAll(/holder-\w+/g, "holder-none")],
   ])("%s holds no slot", async (_, damage) => {
     const machine = newMachine();
@@ -167,6 +207,23 @@ describe("keepers", { timeout: 120_000 }, () => {
     const { code, out, err } = await done(exec(machine, NAME, "echo", "ran"));
     expect([code, out]).toEqual([8, ""]);
     expect(err).toContain("The keeper cannot write to");
+    expect(machine.files().filter((file) => file.includes(".lease-"))).toEqual([]);
+  });
+
+  test.skipIf(!canMount())("no room for a socket, of the keeper or of the command: a sentence", async () => {
+    const machine = newMachine();
+    const folder = folderOf(machine);
+    const mount = (options: string) => spawnSync("mount", ["-t", "tmpfs", "-o", `mode=700,${options}`, "none", folder]);
+    try {
+      mount("nr_inodes=4");
+      await refuses(machine, `The keeper cannot be started: Cannot listen in the folder ${folder}: the disk is full.`);
+      mount("ro");
+      await refuses(machine, `Cannot create a socket in the folder ${folder}: the disk is full, or it is read-only.`);
+    } finally {
+      while (spawnSync("umount", [folder]).status === 0) {
+        // Each mount has to be undone.
+      }
+    }
   });
 
   test("a program that is no keeper on the socket, or one of another protocol: a sentence", async () => {
@@ -190,12 +247,42 @@ describe("keepers", { timeout: 120_000 }, () => {
     const machine = newMachine();
     const command = slotkeeper(["serve", "--socket", machine.socket]);
     await command.said(/keeper +\S+/);
-    const script = `
-      const sent = require("node:http").request({ socketPath: process.argv[1], path: "/api/v0/fairqueue/acquire", method: "POST",
-        headers: { "x-slotkeeper-holder": JSON.stringify({ protocol: 9, id: "a" }) } }, (answer) => answer.pipe(process.stdout));
-      sent.end("{}");`;
-    const { stdout } = spawnSync(process.execPath, ["-e", script, `${machine.socket}.1`], { encoding: "utf8" });
-    expect(JSON.parse(stdout).detail).toContain(`Stop it when its commands have ended: kill ${command.process.pid}`);
+    const text = await acquire(machine, { protocol: 9, id: "a" }, {});
+    expect(text).toContain(`Stop it when its commands have ended: kill ${command.process.pid}`);
+  });
+
+  test("a call with wrong fields is refused, and neither ends the keeper nor removes a file", async () => {
+    const machine = newMachine();
+    const command = slotkeeper(["serve", "--socket", machine.socket]);
+    await command.said(/keeper +\S+/);
+    const precious = join(machine.folder, "precious");
+    writeFileSync(precious, "");
+    const sound = {
+      protocol: 1,
+      id: "a1",
+      socket: `${machine.socket}.holder-a1`,
+      pid: 4_000_000,
+      space: "",
+      command: "",
+    };
+    const wrong = [
+      { socket: undefined },
+      { socket: 5 },
+      { socket: precious },
+      { id: "../../a" },
+      { id: 7 },
+      { pid: "x" },
+    ];
+    for (const fields of wrong) {
+      const text = await acquire(machine, { ...sound, ...fields }, { hostname: "sem:a", requestId: "r", limit: 1 });
+      expect(text).toContain("Expected a call of slotkeeper");
+    }
+    for (const body of [{ hostname: 5 }, { hostname: "sem:a", requestId: {} }, { queryToken: 5 }]) {
+      expect(await acquire(machine, sound, body)).toContain("to be a string");
+    }
+    await succeeds(machine);
+    expect((await machine.state())?.pid).toBe(command.process.pid);
+    expect(existsSync(precious)).toBe(true);
   });
 
   test.skipIf(spawnSync("unshare", ["--pid", "--fork", "true"]).status !== 0)(

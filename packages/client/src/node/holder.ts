@@ -4,9 +4,10 @@
  *
  * HOLDER1  The file appears with a socket that listens (by a link), so a keeper that finds it can connect.
  */
-import { randomBytes } from "node:crypto";
 import { linkSync, readlinkSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
+import { dirname } from "node:path";
+import { KeeperError } from "./keeper-error.ts";
 import { PROTOCOL } from "./keeper-link.ts";
 import { FILE_SUFFIX } from "./socket-folder.ts";
 
@@ -17,7 +18,8 @@ const LONGEST_COMMAND = 200;
 
 /** A process that wants to hold slots, as the keeper recognises it. */
 export class Holder {
-  readonly id = randomBytes(8).toString("hex");
+  /** Not from `node:crypto`, which takes a millisecond more to load. */
+  readonly id = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
   readonly #path: string;
   readonly #server: Server;
   readonly #accepted = new Set<Socket>();
@@ -31,7 +33,12 @@ export class Holder {
     this.#server.on("error", () => {});
     // Binds and listens before it returns.
     this.#server.listen(`${this.#path}.new`).unref();
-    linkSync(`${this.#path}.new`, this.#path);
+    try {
+      linkSync(`${this.#path}.new`, this.#path);
+    } catch (error) {
+      const why = "the disk is full, or it is read-only";
+      throw new KeeperError({ reason: `Cannot create a socket in the folder ${dirname(socket)}: ${why}` }, error);
+    }
   }
 
   /** The descriptor of the socket, for a child process that inherits it. */

@@ -5,7 +5,7 @@
  *     which is started if there is none. The keeper recognises a repeated call by the holder and the request id.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
-import { findOrStartKeeper, type KeeperCommand } from "./find-keeper.ts";
+import { type KeeperCommand, likelyKeeper } from "./find-keeper.ts";
 import { KeeperError } from "./keeper-error.ts";
 
 /** Raised with every change that an older keeper or command would misunderstand. */
@@ -72,12 +72,14 @@ export class KeeperLink {
   async #repeated<T>(call: KeeperCall, read: (answer: IncomingMessage, sent: ClientRequest) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       call.signal?.throwIfAborted();
-      this.#path ??= await findOrStartKeeper(this.#socket, this.#command);
       try {
+        // The first call does not look whether the keeper is alive: it shows.
+        this.#path ??= (tries === 1 ? likelyKeeper(this.#socket) : undefined) ?? (await this.#findOrStart());
         const { answer, sent } = await this.#send(this.#path, call);
         return await read(answer, sent);
       } catch (error) {
         if (call.signal?.aborted === true) throw call.signal.reason;
+        if (error instanceof KeeperError) throw error;
         const { code = "", message } = error as NodeJS.ErrnoException;
         if (!DEAD.has(code) || tries === MOST_TRIES) throw new KeeperError({ reason: `The keeper failed: ${message}` });
         this.#path = undefined;
@@ -86,11 +88,18 @@ export class KeeperLink {
     }
   }
 
+  async #findOrStart(): Promise<string> {
+    const { findOrStartKeeper } = await import("./start-keeper.ts");
+    return findOrStartKeeper(this.#socket, this.#command);
+  }
+
   #send(socketPath: string, call: KeeperCall): Promise<{ answer: IncomingMessage; sent: ClientRequest }> {
     const { path, method = "GET", body, headers, signal } = call;
     return new Promise((resolve, reject) => {
       const sent = request({
         socketPath,
+        // Without it, Node compares "localhost" with a pattern for addresses that takes 4 ms to compile.
+        host: "127.0.0.1",
         path,
         method,
         agent: this.#agent,

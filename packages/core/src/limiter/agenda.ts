@@ -8,7 +8,7 @@
  * AGENDA3  A deadline fires at most once, never early, and never after it was removed.
  */
 import { keepAlive, startTimer } from "../clock.ts";
-import { Heap } from "./heap.ts";
+import { IndexedHeap } from "../indexed-heap.ts";
 import type { SteadyTime } from "./steady-time.ts";
 
 export interface AgendaEntry {
@@ -20,7 +20,7 @@ export interface AgendaEntry {
 export class Agenda {
   readonly #time: SteadyTime;
   readonly #onWake: (now: number) => void;
-  readonly #entries = new Heap<AgendaEntry, "agendaAt">("agendaAt", (a, b) => a.dueAt < b.dueAt);
+  readonly #entries = new IndexedHeap<"agendaAt", AgendaEntry>("agendaAt", (a, b) => a.dueAt < b.dueAt);
   #timer: unknown;
   #timerAt = Infinity;
   #isAwaited = false;
@@ -46,7 +46,7 @@ export class Agenda {
    * do.
    */
   arm(wakeAt: number, isAwaited: boolean): void {
-    const nextAt = Math.min(wakeAt, this.#entries.first?.dueAt ?? Infinity);
+    const nextAt = Math.min(wakeAt, this.#entries.peek()?.dueAt ?? Infinity);
     if (nextAt < this.#timerAt || (nextAt === Infinity && this.#timer !== undefined)) this.#setTimer(nextAt, isAwaited);
     else if (isAwaited !== this.#isAwaited) keepAlive(this.#timer, isAwaited);
     this.#isAwaited = isAwaited;
@@ -66,7 +66,7 @@ export class Agenda {
     const now = this.#time.now();
     // A waiter that can be served at the exact time of its timeout is served.
     this.#onWake(now);
-    for (let entry = this.#entries.first; entry && entry.dueAt <= now; entry = this.#entries.first) entry.due(now);
+    for (let entry = this.#entries.peek(); entry && entry.dueAt <= now; entry = this.#entries.peek()) entry.due(now);
     this.#timerAt = Infinity;
     this.#onWake(now);
   }

@@ -3,8 +3,7 @@
  * never run backwards.
  *
  * BUDGET1  Bucket: in any interval of length T, at most `burst + limit × T / perMs` units are granted, net of refunds.
- *     The bucket holds at most `burst` units, and `limit` units flow in per `perMs`. A grant takes its cost out. A
- *     refund leaves the bucket as if the smaller cost had been charged in the first place (`lowest-levels.ts`).
+ *     Its arithmetic is in `level.ts`.
  * BUDGET2  Window (`strict`): in any half-open interval of length `perMs`, at most `limit` units are granted, net of
  *     refunds. Each grant is kept for `perMs`.
  * BUDGET3  Debt comes from settlements, never from grants: after a settlement above the estimate, a bucket is below
@@ -19,14 +18,11 @@
  * millisecond.
  */
 
-import { LowestLevels } from "./lowest-levels.ts";
+import { charge, freeze, missingAt, newLevel, payableAt, type Refill, refund } from "./level.ts";
 
 /** The resolved options of a budget. */
-export interface BudgetLimits {
-  readonly limit: number;
-  readonly perMs: number;
-  /** The largest cost of one grant; equal to `limit` if the budget is strict. */
-  readonly burst: number;
+export interface BudgetLimits extends Refill {
+  /** A window instead of a bucket. Then `burst` equals `limit`. */
   readonly strict: boolean;
 }
 
@@ -67,18 +63,17 @@ export abstract class Budget {
 
   /** Returns a budget with the new limits and the charges of this one. */
   changed(limits: BudgetLimits, now: number): Budget {
-    const spent = this.limits.burst - this.available(now);
     if (limits.strict === this.limits.strict) {
-      this.changeTo(limits, spent, now);
+      this.changeTo(limits, now);
       return this;
     }
     const next = makeBudget(limits);
-    next.charge(spent, now);
+    next.charge(this.limits.burst - this.available(now), now);
     next.blockedUntil = this.blockedUntil;
     return next;
   }
 
-  protected abstract changeTo(limits: BudgetLimits, spent: number, now: number): void;
+  protected abstract changeTo(limits: BudgetLimits, now: number): void;
 }
 
 export function makeBudget(limits: BudgetLimits): Budget {
@@ -96,61 +91,31 @@ export function latestOf(budgets: readonly (Budget | undefined)[], costs: readon
 }
 
 class Bucket extends Budget {
-  /**
-   * The units missing from `burst` at `#at`. Only charges and refunds update it, so that rounding errors do not add up.
-   */
-  #spent = 0;
-  #at = 0;
-  /** When the bucket was last full, and how much was missing before each charge since then. */
-  #fullAt = -Infinity;
-  #lowest: LowestLevels | undefined = undefined;
+  readonly #level = newLevel();
 
   available(now: number): number {
-    return this.limits.burst - this.#spentAt(now);
+    return this.limits.burst - missingAt(this.#level, this.limits, now);
   }
 
   payableAt(cost: number, now: number): number {
-    if (this.blockedUntil > now) return this.blockedUntil;
-    const { limit, perMs, burst } = this.limits;
-    const waitMs = ((this.#spentAt(now) + cost - burst) * perMs) / limit;
-    return waitMs <= 2 * SLACK * perMs ? 0 : now + Math.ceil(waitMs - SLACK * perMs);
+    return this.blockedUntil > now ? this.blockedUntil : payableAt(this.#level, this.limits, cost, now);
   }
 
   charge(amount: number, now: number): void {
-    const spent = this.#spentAt(now);
-    if (spent > 0) {
-      this.#lowest ??= new LowestLevels();
-      this.#lowest.note(spent, now);
-    } else {
-      this.#fullAt = now;
-      this.#lowest = undefined;
-    }
-    this.#spent = spent + amount;
-    this.#at = now;
+    charge(this.#level, this.limits, amount, now);
   }
 
   refund(amount: number, chargedAt: number, now: number): void {
-    if (this.#fullAt > chargedAt) return;
-    const spent = this.#spentAt(now);
-    const refunded = Math.min(amount, spent);
-    this.#spent = spent - (this.#lowest?.lower(refunded, chargedAt) ?? refunded);
-    this.#at = now;
+    refund(this.#level, this.limits, amount, chargedAt, now);
   }
 
   protected withhold(amount: number, _untilAt: number, now: number): void {
     this.charge(amount, now);
   }
 
-  protected changeTo(limits: BudgetLimits, spent: number, now: number): void {
+  protected changeTo(limits: BudgetLimits, now: number): void {
+    freeze(this.#level, this.limits, now);
     this.limits = limits;
-    this.#spent = spent;
-    this.#at = now;
-  }
-
-  #spentAt(now: number): number {
-    const { limit, perMs } = this.limits;
-    const spent = this.#spent - ((now - this.#at) * limit) / perMs;
-    return spent > 0 ? spent : 0;
   }
 }
 

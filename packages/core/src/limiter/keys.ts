@@ -22,7 +22,7 @@ export class Keys {
    * The states by key. `undefined` is always in it, because a map that loses its last entry allocates a new table (W7).
    */
   readonly states: Map<unknown, KeyState> = new Map([[undefined, this.none]]);
-  /** How long a charge counts for the share, in milliseconds; 0 if shares are not used. */
+  /** How long a charge counts for the share, in milliseconds; 0 if shares are not used. Keys with budgets use them. */
   windowMs = 0;
   readonly #idle = new LinkedList<KeyState>();
   /** An unused state without budgets, for the next key. */
@@ -61,7 +61,7 @@ export class Keys {
   /** Call this when a key loses a slot or a waiter: it may be idle now. */
   release(state: KeyState): void {
     if (state.inUse + state.waiting > 0 || state === this.none || state.isNew) return;
-    if (this.windowMs > 0 || state.budgets.length > 0) this.#idle.add(state);
+    if (this.windowMs > 0) this.#idle.add(state);
     else {
       this.#drop(state);
       state.isNew = true;

@@ -15,45 +15,43 @@
  * Cost: O(1) amortised for a charge; a refund visits up to `MOST` entries. Beyond `MOST`, neighbours are merged and the
  * smaller amount counts for both. Refunds of old charges may then be too small, but never too large.
  */
+/** An even number. */
 const MOST = 64;
 
-export class LowestLevels {
-  #times: number[] = [];
-  #levels: number[] = [];
+/** Plain data: the times, and the amount that was missing at each. */
+export interface LowestLevels {
+  times: number[];
+  levels: number[];
+}
 
-  /** Records the amount that was missing just before a charge. It must be above 0: a full bucket starts a new list. */
-  note(level: number, now: number): void {
-    const [times, levels] = [this.#times, this.#levels];
-    while (levels.length > 0 && (levels.at(-1) as number) >= level) {
-      levels.pop();
-      times.pop();
-    }
-    times.push(now);
-    levels.push(level);
-    if (times.length > MOST) this.#join(times, levels);
+/** Records the amount that was missing just before a charge. It must be above 0: a full bucket starts a new list. */
+export function note(lowest: LowestLevels, level: number, now: number): void {
+  const { times, levels } = lowest;
+  while ((levels.at(-1) ?? 0) >= level) {
+    levels.pop();
+    times.pop();
   }
+  times.push(now);
+  levels.push(level);
+  if (times.length > MOST) join(lowest);
+}
 
-  /** Reduces a past charge by `amount`, and returns the part of it that still makes a difference. */
-  lower(amount: number, chargedAt: number): number {
-    const [times, levels] = [this.#times, this.#levels];
-    // An entry with the time of the charge itself was recorded before the charge.
-    const first = times.findIndex((time) => time > chargedAt);
-    if (first < 0) return amount;
-    const lowered = Math.min(amount, levels[first] as number);
-    for (let index = first; index < levels.length; index++) levels[index] = (levels[index] as number) - lowered;
-    // Earlier entries now have a later one that is not larger, so they no longer count.
-    const kept = levels.findIndex((level) => level >= (levels[first] as number));
-    times.splice(kept, first - kept);
-    levels.splice(kept, first - kept);
-    return lowered;
-  }
+/** Reduces a past charge by `amount`, and returns the part of it that still makes a difference. */
+export function lower({ times, levels }: LowestLevels, amount: number, chargedAt: number): number {
+  // An entry with the time of the charge itself was recorded before the charge.
+  const first = times.findIndex((time) => time > chargedAt);
+  if (first < 0) return amount;
+  const lowered = Math.min(amount, levels[first] as number);
+  for (let index = first; index < levels.length; index++) levels[index] = (levels[index] as number) - lowered;
+  // Earlier entries now have a later one that is not larger, so they no longer count.
+  const kept = levels.findIndex((level) => level >= (levels[first] as number));
+  times.splice(kept, first - kept);
+  levels.splice(kept, first - kept);
+  return lowered;
+}
 
-  /** Merges each two neighbours: keeps the time of the later and the amount of the earlier. */
-  #join(times: readonly number[], levels: readonly number[]): void {
-    this.#times = times.filter((_, index) => index % 2 === 1);
-    this.#levels = levels.filter((_, index) => index % 2 === 0).slice(0, this.#times.length);
-    if (times.length % 2 === 0) return;
-    this.#times.push(times.at(-1) as number);
-    this.#levels.push(levels.at(-1) as number);
-  }
+/** Merges each two neighbours: keeps the time of the later and the amount of the earlier. The last stays as it is. */
+function join(lowest: LowestLevels): void {
+  lowest.times = lowest.times.filter((_, index) => index % 2 === 1 || index === MOST);
+  lowest.levels = lowest.levels.filter((_, index) => index % 2 === 0);
 }

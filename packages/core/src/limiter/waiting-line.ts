@@ -17,7 +17,7 @@
  * Keys that wait for their budgets are in a heap ordered by the time at which the budgets are enough. Keys with a
  * waiter that can rise are in a heap ordered by that time. Cost: O(levels + log keys) to arrive, to leave and to rise.
  */
-import { Heap } from "./heap.ts";
+import { IndexedHeap } from "../indexed-heap.ts";
 import type { KeyState } from "./key-state.ts";
 import type { LimiterTicket } from "./limiter-slot.ts";
 
@@ -30,13 +30,13 @@ export class WaitingLine {
   ageAfterMs: number;
   /** The slots of each key; `Infinity` without a limit. */
   slotsPerKey: number;
-  readonly #levels: readonly Heap<KeyState, "readyPosition">[];
-  readonly #rising = new Heap<KeyState, "risingPosition">("risingPosition", (a, b) => a.risesAt < b.risesAt);
-  readonly #blocked = new Heap<KeyState, "blockedPosition">("blockedPosition", (a, b) => a.paysAt < b.paysAt);
-  readonly #veterans = new Heap<KeyState, "veteranPosition">("veteranPosition", (a, b) => a.veteran < b.veteran);
+  readonly #levels: readonly IndexedHeap<"readyPosition", KeyState>[];
+  readonly #rising = new IndexedHeap<"risingPosition", KeyState>("risingPosition", (a, b) => a.risesAt < b.risesAt);
+  readonly #blocked = new IndexedHeap<"blockedPosition", KeyState>("blockedPosition", (a, b) => a.paysAt < b.paysAt);
+  readonly #veterans = new IndexedHeap<"veteranPosition", KeyState>("veteranPosition", (a, b) => a.veteran < b.veteran);
 
   constructor(levels: number, ageAfterMs: number, slotsPerKey: number) {
-    this.#levels = Array.from({ length: levels }, () => new Heap("readyPosition", hasSmallerShare));
+    this.#levels = Array.from({ length: levels }, () => new IndexedHeap("readyPosition", hasSmallerShare));
     this.ageAfterMs = ageAfterMs;
     this.slotsPerKey = slotsPerKey;
   }
@@ -62,15 +62,15 @@ export class WaitingLine {
   /** The ticket whose turn it is now, if any. */
   first(now: number): LimiterTicket | undefined {
     this.#moveOn(now);
-    const ready = this.#levels.find((level) => level.first)?.first;
-    const veteran = this.#veterans.first;
+    const ready = this.#levels.find((level) => level.peek())?.peek();
+    const veteran = this.#veterans.peek();
     const isOvertaken = ready !== undefined && veteran !== undefined && veteran.veteran < arrivalOf(ready);
     return (isOvertaken ? veteran : ready)?.first;
   }
 
   /** When time alone may change the result of `first`. */
   get changesAt(): number {
-    return Math.min(this.#rising.first?.risesAt ?? Infinity, this.#blocked.first?.paysAt ?? Infinity);
+    return Math.min(this.#rising.peek()?.risesAt ?? Infinity, this.#blocked.peek()?.paysAt ?? Infinity);
   }
 
   /** Puts a key in its place after a change of its waiters, its share or its budgets. */
@@ -125,7 +125,7 @@ export class WaitingLine {
   }
 
   #moveOn(now: number): void {
-    for (let key = this.#rising.first; key && key.risesAt <= now; key = this.#rising.first) this.place(key, now);
-    for (let key = this.#blocked.first; key && key.paysAt <= now; key = this.#blocked.first) this.place(key, now);
+    for (let key = this.#rising.peek(); key && key.risesAt <= now; key = this.#rising.peek()) this.place(key, now);
+    for (let key = this.#blocked.peek(); key && key.paysAt <= now; key = this.#blocked.peek()) this.place(key, now);
   }
 }

@@ -161,18 +161,6 @@ describe("keys (LINE2, LINE3)", () => {
     await settled();
   });
 
-  test("an idle key is forgotten when nothing of it is left to remember, and costs nothing then", async () => {
-    const limiter = world().limiter({ slots: 10, perKey: tokens(10) });
-    for (let i = 0; i < 100; i++) (await limiter.acquire({ key: i, cost: { tokens: 10 } })).release();
-    expect([limiter.size, limiter.sweep()]).toEqual([100, 0]);
-    expect(limiter.tryAcquire({ key: 5 })).toBeUndefined();
-    world().clock.advance(1_000);
-    for (let i = 0; i < 50; i++) limiter.tryAcquire({ key: `new ${i}` })?.release();
-    expect(limiter.size).toBeLessThanOrEqual(51);
-    world().clock.advance(1_000);
-    expect([limiter.sweep() > 0, limiter.size, limiter.stats().keys]).toEqual([true, 0, 0]);
-  });
-
   test.each([
     ["a thousand windows after the start", 1_000_000, 0],
     ["when the weights are scaled down in between", 49_900, 200],
@@ -187,55 +175,6 @@ describe("keys (LINE2, LINE3)", () => {
     world().pass(limiter, "a", { key: "a" });
     held.release();
     expect(await world().granted()).toBe("a b");
-  });
-
-  test("a key in debt is kept until the debt is paid back (KEYS1)", async () => {
-    const limiter = world().limiter({ slots: 1, perKey: tokens(10) });
-    const slot = await limiter.acquire({ key: "a", cost: { tokens: 10 } });
-    slot.settle({ tokens: 30 });
-    slot.release();
-    world().clock.advance(2_000);
-    expect([limiter.sweep(), limiter.tryAcquire({ key: "a", cost: { tokens: 1 } })]).toEqual([0, undefined]);
-    world().clock.advance(1_000);
-    expect([limiter.sweep(), limiter.size]).toEqual([1, 0]);
-  });
-
-  test("a key without budgets is forgotten at once", async () => {
-    const limiter = world().limiter({ slots: 10, perKey: { slots: 1 } });
-    const slot = await limiter.acquire({ key: "a" });
-    expect(limiter.size).toBe(1);
-    slot.release();
-    expect(limiter.size).toBe(0);
-  });
-
-  test("a slot keeps its key after the state of the key serves another one (KEYS2)", async () => {
-    const limiter = world().limiter({ slots: 10, perKey: { slots: 1 } });
-    const first = await limiter.acquire({ key: "a" });
-    first.release();
-    const second = await limiter.acquire({ key: "b" });
-    const third = await limiter.acquire({ key: "a" });
-    expect([first.key, second.key, third.key, limiter.size]).toEqual(["a", "b", "a", 2]);
-    expect(limiter.tryAcquire({ key: "b" })).toBeUndefined();
-    expect([first.release(), second.release(), third.release(), limiter.size]).toEqual([false, true, true, 0]);
-  });
-
-  test("budgets that are added later count for the next key, although a state without them is at hand (KEYS2)", async () => {
-    const limiter = world().limiter({ slots: 10, perKey: { slots: 1 } });
-    (await limiter.acquire({ key: "a" })).release();
-    limiter.update({ perKey: tokens(10) });
-    const slot = await limiter.acquire({ key: "b", cost: { tokens: 10 } });
-    slot.release();
-    expect(limiter.tryAcquire({ key: "b", cost: { tokens: 10 } })).toBeUndefined();
-    world().clock.advance(2_000);
-    limiter.sweep();
-  });
-
-  test("a request that is refused at once leaves no key behind (KEYS3)", async () => {
-    const limiter = world().limiter({ slots: 10, perKey: tokens(10) });
-    await expect(limiter.acquire({ key: "a", signal: AbortSignal.abort("gone") })).rejects.toBe("gone");
-    limiter.close();
-    await expect(limiter.acquire({ key: "a" })).rejects.toThrow("is closed");
-    expect([limiter.tryAcquire({ key: "a" }), limiter.size]).toEqual([undefined, 0]);
   });
 });
 

@@ -67,7 +67,7 @@ const jobs = {
     answer(stamps);
   },
 
-  /** Waits that end in every way there is: granted, timed out, aborted; in both styles. */
+  /** Waits that end in every way there is: granted, timed out, aborted; in both styles. The first abort is reported. */
   async cancelAtRandom(): Promise<void> {
     const random = new Random(job.seed);
     const outcomes: Record<string, number> = {};
@@ -75,6 +75,7 @@ const jobs = {
       const ended = await acquireSomehow(random);
       const key = typeof ended === "string" ? ended : "granted";
       outcomes[key] = (outcomes[key] ?? 0) + 1;
+      if (key === "aborted" && outcomes[key] === 1) answer("aborted");
       if (typeof ended === "string") continue;
       inside(() => busy(random.next() * 50));
       if (!ended.release()) throw new Error("A slot was lost");

@@ -141,18 +141,19 @@ describe("threads that give up at random", () => {
     const board = newBoard();
     const rounds = isLong ? 750_000 : 4000;
     const startedAt = performance.now();
+    // Held until each thread has given up once: otherwise one thread may end before the next has started.
+    const mine = semaphore.tryAcquire();
     const workers = await Promise.all(
       [1, 2, 3, 4].map((seed) =>
         startWorker({ name: "cancelAtRandom", handle: semaphore.handle, board, rounds, seed }),
       ),
     );
+    for (const { next } of workers) expect(await next()).toBe("aborted");
+    mine?.release();
     const outcomes = (await Promise.all(workers.map(({ next }) => next()))) as Record<string, number>[];
     if (isLong) console.log("cancelAtRandom", outcomes, Math.round(performance.now() - startedAt), "ms");
     expect(board[TWO_INSIDE]).toBe(0);
-    for (const { granted = 0, aborted = 0 } of outcomes) {
-      expect(granted).toBeGreaterThan(0);
-      expect(aborted).toBeGreaterThan(0);
-    }
+    for (const { granted = 0 } of outcomes) expect(granted).toBeGreaterThan(0);
     expect([semaphore.inUse, semaphore.waiting]).toEqual([0, 0]);
     const slot = semaphore.tryAcquire();
     expect(slot).toBeDefined();

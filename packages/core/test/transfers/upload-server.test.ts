@@ -23,8 +23,8 @@ test("the example's server stays under its budget while clients flood it, and dr
     return { summary: JSON.parse(out) as Summary, chart: await readFile(path, "utf8") };
   });
   const { budgetMb, limited, unlimited, limits } = summary;
-  // On a busy machine the governor measures late, and memory is freed late.
-  expect(limited.mostMb).toBeLessThan(1.1 * budgetMb);
+  // Twelve uploads, the other part and uncollected buffers fit below the budget, however late the governor measures.
+  expect(limited.mostMb).toBeLessThan(budgetMb);
   // How far the other gets beyond it depends on the machine; that it takes in more than the limit does not.
   expect(limited.mostAtOnce).toBeLessThanOrEqual(12);
   expect(unlimited.mostAtOnce).toBeGreaterThan(12);

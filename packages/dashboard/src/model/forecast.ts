@@ -10,15 +10,15 @@ const PAUSE_MS = 5_000;
  */
 export function forecastMs(session: SessionState, host: HostState): number | undefined {
   const { estimatedWaitMs, isAwake } = session;
-  return isAwake && pausedMs(session, host) === undefined ? estimatedWaitMs : undefined;
+  return isAwake && sinceLastGrantMs(session, host) === undefined ? estimatedWaitMs : undefined;
 }
 
 export function forecastWords(session: SessionState, host: HostState): string {
   const { estimatedWaitMs, isAwake } = session;
   if (!isAwake) return "None while its client is away.";
   if (estimatedWaitMs === undefined) return "None yet: too few waiting sessions have been granted a slot.";
-  const pause = pausedMs(session, host);
-  if (pause !== undefined) return `None: no slot was granted here for ${duration(pause)}.`;
+  const since = sinceLastGrantMs(session, host);
+  if (since !== undefined) return `None: no slot was granted here for ${duration(since)}.`;
   return `About ${duration(estimatedWaitMs)} until its turn, at the pace of recent grants.`;
 }
 
@@ -26,7 +26,7 @@ export function forecastWords(session: SessionState, host: HostState): string {
  * How long ago the last grant was, if that is longer than the whole estimated wait. The service estimates from the time
  * between past grants, so long holds make the estimate too short.
  */
-function pausedMs({ estimatedWaitMs }: SessionState, { slots }: HostState): number | undefined {
+function sinceLastGrantMs({ estimatedWaitMs }: SessionState, { slots }: HostState): number | undefined {
   const held = slots.flatMap(({ heldMs }) => heldMs ?? []);
   if (estimatedWaitMs === undefined || held.length === 0 || held.length < slots.length) return undefined;
   const since = Math.min(...held);

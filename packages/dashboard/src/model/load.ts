@@ -1,18 +1,19 @@
 import type { HostRow } from "./fleet.ts";
 
 /** The states of a host, from idle to the one that most needs a person. */
-const LOADS = ["idle", "busy", "full", "queueing", "crowded", "breaker testing", "breaker open"] as const;
+const LOADS = ["idle", "busy", "full", "queueing", "crowded", "breaker testing", "breaker open", "paused"] as const;
 
 export type Load = (typeof LOADS)[number];
 
-export type LoadRow = Pick<HostRow, "limit" | "inFlight" | "pending" | "waiting" | "isHot" | "breaker">;
+export type LoadRow = Pick<HostRow, "limit" | "inFlight" | "pending" | "waiting" | "isHot" | "isPaused" | "breaker">;
 
 /** A queue of this many times the slots counts as crowded, with or without the weighted scheduler. */
 const CROWD = 4;
 
-/** An open breaker goes first: such a host looks idle, because nothing reaches it. */
+/** A pause and an open breaker go first: such a host looks idle, because nothing reaches it. */
 export function loadOf(row: LoadRow): Load {
-  const { limit = 0, inFlight, isHot, breaker } = row;
+  const { limit = 0, inFlight, isHot, isPaused, breaker } = row;
+  if (isPaused) return "paused";
   if (breaker !== "closed") return breaker === "open" ? "breaker open" : "breaker testing";
   const waiting = waitingAt(row);
   if (isHot || (limit > 0 && waiting >= CROWD * limit)) return "crowded";
@@ -21,7 +22,7 @@ export function loadOf(row: LoadRow): Load {
   return inFlight > 0 ? "busy" : "idle";
 }
 
-/** Whether a person should look at the host: sessions wait, or its breaker is not closed. */
+/** Whether a person should look at the host: sessions wait, its breaker is not closed, or it is paused. */
 export function isUrgent(row: LoadRow): boolean {
   return urgencyOf(row) >= LOADS.indexOf("queueing");
 }

@@ -127,7 +127,7 @@ export function WaitsTile({ past }: { past: ServiceHistory }) {
 function RejectedTile({ past }: { past: ServiceHistory }) {
   const reasons = [
     { label: "timed out", colour: "timeout", values: past.timeout },
-    { label: "breaker open", colour: "paused", values: past.throttled },
+    { label: "breaker open", colour: "throttled", values: past.throttled },
     { label: "queue full", colour: "full", values: past.overloaded },
   ] as const;
   const steps = Math.round(60_000 / past.stepMs);

@@ -1,5 +1,6 @@
+import { breakerCause } from "@slotkeeper/protocol";
 import { seconds } from "../format.ts";
-import { breakerCause, breakerLeft } from "../model/breaker.ts";
+import { breakerLeft } from "../model/breaker.ts";
 import { now } from "../model/clock.ts";
 import type { HostRow } from "../model/fleet.ts";
 import { type Load, type LoadRow, loadOf } from "../model/load.ts";
@@ -11,7 +12,8 @@ const MEANING: { readonly [load in Load]: string } = {
   queueing: "Sessions wait for a slot",
   crowded: "Many more wait than there are slots",
   "breaker testing": "Single requests are let through to see whether the host is well again",
-  "breaker open": "The host is paused: no request is let through",
+  "breaker open": "The breaker is open: no request is let through",
+  paused: "An operator has paused the host: it grants nothing new",
 };
 
 export function LoadBadge({ row }: { row: LoadRow }) {
@@ -36,7 +38,7 @@ export function BreakerBadge({ row, seenAt }: { row: BreakerRow; seenAt: number 
     );
   }
   return (
-    <span class="badge breaker-open" title={`The host is paused: ${breakerCause(row)}`}>
+    <span class="badge breaker-open" title={`The breaker is open: ${breakerCause(row)}`}>
       open, {seconds(breakerLeft(row, seenAt, now.value))} left
     </span>
   );

@@ -1,5 +1,5 @@
 /** The names of the chart colours: registered properties in `styles/tokens.css`, so that a canvas can read them. */
-export type ChartColour = "use" | "limit" | "wait" | "grant" | "median" | "slow" | "timeout" | "paused" | "full";
+export type ChartColour = "use" | "limit" | "wait" | "grant" | "median" | "slow" | "timeout" | "throttled" | "full";
 
 export function colourOf(element: Element, name: ChartColour | "text" | "grid"): string {
   return getComputedStyle(element).getPropertyValue(`--chart-${name}`).trim();

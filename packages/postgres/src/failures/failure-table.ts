@@ -148,6 +148,8 @@ const FAILURES: { readonly [code: string]: KnownFailure } = {
   EHOSTUNREACH: noWay,
   ENETUNREACH: noWay,
   ETIMEDOUT: silent,
+  // All connections were in use.
+  ACQUIRE_TIMEOUT: silent,
   ECONNRESET: cut,
   EPIPE: cut,
   NO_SSL: {

@@ -6,7 +6,7 @@ import type { NamedArguments } from "./sql-store.ts";
  * taking JSON apart costs the database more than the service. Every call has the same arguments.
  */
 export function commitArguments(commit: Commit): NamedArguments {
-  const { host, instance, base, tag, now, changes, isShared, wake, conflicts } = commit;
+  const { host, instance, base, tag, now, changes, hasOthers, wake, conflicts } = commit;
   const { head, puts, dels } = changes;
   const names = [...puts.map(({ kind, key }) => [kind, key]), ...dels].map((name) => name.join(" "));
   return {
@@ -27,7 +27,7 @@ export function commitArguments(commit: Commit): NamedArguments {
     ],
     ...leaseArguments(puts.filter(isLease)),
     p_ended: dels.filter(([kind]) => kind === "lease").map(([, token]) => token),
-    p_names: isShared ? names : null,
+    p_names: hasOthers ? names : null,
     p_wake: wake,
     p_notice: wake.length > 0 ? JSON.stringify({ host, base, tag, changes }) : null,
   };
@@ -37,14 +37,21 @@ export function commitArguments(commit: Commit): NamedArguments {
 function leaseArguments(given: LeaseRecord[]): NamedArguments {
   const leases = given.sort((a, b) => a.fence - b.fence);
   return {
-    p_leases: leases.flatMap(({ key, session, bucket, instance }) => [key, session, bucket, instance]),
-    p_numbers: leases.flatMap(({ fence, grantedAt, endsAt, keepUntil, isReleased, isProbe }) => [
+    p_leases: leases.flatMap(({ key, session, bucket, instance, charge }) => [
+      key,
+      session,
+      bucket,
+      instance,
+      charge === undefined ? null : JSON.stringify(charge),
+    ]),
+    p_numbers: leases.flatMap(({ fence, grantedAt, endsAt, keepUntil, isReleased, isProbe, width }) => [
       fence,
       grantedAt,
       endsAt,
       keepUntil,
       Number(isReleased),
       Number(isProbe),
+      width,
     ]),
   };
 }

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
+import type { StoreGauges } from "@slotkeeper/queue";
 import { escapeIdentifier } from "pg";
 import { assertSchema } from "../migrate/migrate.ts";
 import { SchemaError } from "../migrate/schema-error.ts";
 import { type ConnectionOptions, Connections } from "./connections.ts";
-import { DatabaseError, isConflict, isLostStatement, isUnanswered } from "./database-error.ts";
+import { DatabaseError, isConflict, isLostStatement } from "./database-error.ts";
 import type { FunctionCaller, NamedArguments } from "./sql-store.ts";
-import type { StoreGauges } from "./store-health.ts";
 
 export interface PgDatabaseOptions extends ConnectionOptions {
   readonly schema: string;
@@ -30,7 +30,7 @@ export class PgDatabase implements FunctionCaller {
     this.#connections = new Connections(options);
   }
 
-  get gauges(): StoreGauges["pool"] {
+  get gauges(): NonNullable<StoreGauges["pool"]> {
     return this.#connections.gauges;
   }
 
@@ -51,12 +51,7 @@ export class PgDatabase implements FunctionCaller {
   /** Throws a `SchemaError` unless the schema has this version. */
   async check(): Promise<void> {
     try {
-      const client = await this.#connections.take();
-      try {
-        await assertSchema(client, this.schema);
-      } finally {
-        client.release();
-      }
+      await this.#connections.run((client) => assertSchema(client, this.schema));
     } catch (error) {
       throw error instanceof SchemaError ? error : new DatabaseError("connect", error);
     }
@@ -69,18 +64,8 @@ export class PgDatabase implements FunctionCaller {
   async #query(name: string, given: NamedArguments, values: unknown[]): Promise<unknown> {
     const { name: prepared, text } = this.#statementOf(name, given);
     const query = this.#isPrepared ? { name: prepared, text, values } : { text, values };
-    const taken = this.#connections.take();
-    // No `await` if it is not needed: CONNECT1.
-    const client = taken instanceof Promise ? await taken : taken;
-    const sentAt = performance.now();
-    try {
-      const { rows } = await client.query<{ reply: unknown }>(query);
-      this.#connections.giveBack(client);
-      return rows[0]?.reply;
-    } catch (error) {
-      this.#connections.drop(client, sentAt, isUnanswered(error));
-      throw error;
-    }
+    const { rows } = await this.#connections.run((client) => client.query<{ reply: unknown }>(query));
+    return rows[0]?.reply;
   }
 
   #statementOf(name: string, given: NamedArguments): { readonly name: string; readonly text: string } {

@@ -1,8 +1,8 @@
 import type * as Port from "@slotkeeper/queue";
+import type { StoreProblem } from "../failures/failure-table.ts";
 import { NoticeListener } from "./notice-listener.ts";
 import { PgDatabase } from "./pg-database.ts";
 import { SqlStore } from "./sql-store.ts";
-import type { StoreGauges, StoreHealth } from "./store-health.ts";
 
 /** Options of `PostgresStore.open`. */
 export interface PostgresStoreOptions {
@@ -79,7 +79,7 @@ export class PostgresStore extends SqlStore {
   }
 
   /** Also tests the listening connection. */
-  override async health(): Promise<StoreHealth> {
+  override async health(): Promise<Port.StoreHealth<StoreProblem>> {
     const echoes = this.#listener.instances.filter((name) => this.#listener.wantsEcho(name, ECHO_EVERY_MS.check));
     const askedAt = performance.now();
     const health = await super.health(echoes);
@@ -88,7 +88,7 @@ export class PostgresStore extends SqlStore {
   }
 
   /** Numbers for the metrics: calls, connections, and whether notifications arrive. */
-  override get gauges(): StoreGauges {
+  override get gauges(): Port.StoreGauges {
     const { isUp, losses } = this.#listener;
     return { ...super.gauges, pool: this.#database.gauges, listener: { isUp, losses } };
   }

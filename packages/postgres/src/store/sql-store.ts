@@ -1,9 +1,10 @@
 import type * as Port from "@slotkeeper/queue";
+import type { StoreProblem } from "../failures/failure-table.ts";
 import { commitArguments } from "./commit-arguments.ts";
+import { CommitWatch, unhealthy } from "./commit-watch.ts";
 import { isBrokenPromise, isLocked } from "./database-error.ts";
 import { decodeCommitReply, decodeReply, decodeRows } from "./decode.ts";
 import { HostLanes, type HostRequest, type LaneLimits } from "./host-lanes.ts";
-import { CommitWatch, NO_CONNECTIONS, type StoreGauges, type StoreHealth, unhealthy } from "./store-health.ts";
 
 /** Arguments by name. Objects are sent as JSON, arrays as arrays. */
 export type NamedArguments = { readonly [name: string]: unknown };
@@ -59,7 +60,7 @@ type Reply = Port.ReadReply | Port.CommitReply;
  * the time of the database.
  */
 export abstract class SqlStore implements Port.HostStore {
-  readonly clock = "shared";
+  readonly isShared = true;
   readonly #caller: FunctionCaller;
   readonly #lanes: HostLanes<Asked, Reply>;
   readonly #commits = new CommitWatch();
@@ -147,7 +148,7 @@ export abstract class SqlStore implements Port.HostStore {
    * Whether a commit would succeed: the last ones did not fail, the database answers and can be written, and no right
    * is missing. Takes at most as long as a call. `echoes`: instances that the database notifies.
    */
-  async health(echoes: readonly string[] = []): Promise<StoreHealth> {
+  async health(echoes: readonly string[] = []): Promise<Port.StoreHealth<StoreProblem>> {
     const { failure } = this.#commits;
     if (failure !== undefined) return unhealthy(failure);
     try {
@@ -158,12 +159,8 @@ export abstract class SqlStore implements Port.HostStore {
     }
   }
 
-  async isReady(): Promise<boolean> {
-    return (await this.health()).isReady;
-  }
-
-  get gauges(): StoreGauges {
-    return { ...NO_CONNECTIONS, lanes: this.#lanes.counts };
+  get gauges(): Port.StoreGauges {
+    return { lanes: this.#lanes.counts };
   }
 
   async #read(host: string, since: Port.Tag | undefined): Promise<Port.ReadReply> {

@@ -79,7 +79,7 @@ describe("slotkeeper_service", () => {
     expect(await store.totals()).toMatchObject({ hosts: 1, inFlight: 1 });
     expect(await store.tokenKeys("key")).toEqual(["key"]);
     expect((await store.cleanup({ idleMs: 1 })).failures).toEqual([]);
-    expect(await store.isReady()).toBe(true);
+    expect((await store.health()).isReady).toBe(true);
     await store.close();
     await expect(as("slotkeeper_service", "SELECT FROM upstream_slot_pool")).rejects.toThrow(/permission denied/);
     await expect(as("slotkeeper_service", "DELETE FROM slotkeeper_migration")).rejects.toThrow(/permission denied/);
@@ -101,9 +101,9 @@ describe("health", () => {
   ])("is false if only the service's %s is missing", async (right) => {
     const store = await open();
     await owner.query(`REVOKE ${right} FROM slotkeeper_service`);
-    expect(await store.isReady()).toBe(false);
+    expect((await store.health()).isReady).toBe(false);
     await owner.query(`GRANT ${right} TO slotkeeper_service`);
-    expect(await store.isReady()).toBe(true);
+    expect((await store.health()).isReady).toBe(true);
     await store.close();
   });
 

@@ -54,7 +54,7 @@ test.each(["repeatable read", "serializable"])("P1, P2: limits hold if transacti
   const open = () => PostgresStore.open({ dsn: dsn.href, poolSize: 4 });
   const stores = (await Promise.all([open(), open()])).map(persistent);
   const auditor = await database.connect();
-  const result = await race({ stores, host: "h", slots: 3, workers: 8, triesEach: 8, buckets: 4 }, auditor);
+  const result = await race({ stores, host: "h", slots: 3, workers: 8, grantsEach: 3, buckets: 4 }, auditor);
   await Promise.all(stores.map((store) => store.close()));
   expect(result.seen).toEqual([]);
   expect(result.mostHeld).toBeLessThanOrEqual(3);

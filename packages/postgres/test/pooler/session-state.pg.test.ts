@@ -27,7 +27,7 @@ async function useStore(store: PostgresStore): Promise<void> {
   ]);
   await host.forget();
   await store.cleanup({ idleMs: 1 });
-  expect(await store.isReady()).toBe(true);
+  expect((await store.health()).isReady).toBe(true);
 }
 
 test("PGDB1: calls of the store leave nothing in their session except prepared statements, named by their text", async () => {

@@ -178,7 +178,7 @@ test("a store through PostgREST and one with a connection share hosts, keys and 
   await host.accept({ store: direct });
   expect(await host.send({ base })).toMatchObject({ isOk: false, reason: "conflict", tag: host.tag });
   expect(await store.tokenKeys("mine")).toEqual(await direct.tokenKeys("yours"));
-  expect([await store.isReady(), await direct.isReady()]).toEqual([true, true]);
+  expect([(await store.health()).isReady, (await direct.health()).isReady]).toEqual([true, true]);
   await direct.close();
 });
 

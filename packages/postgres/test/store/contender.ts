@@ -8,13 +8,22 @@ export class Contender {
   readonly #host: string;
   readonly #instance: string;
   readonly #slots: number;
+  readonly #mayTake: () => Promise<void>;
   conflicts = 0;
 
-  constructor(store: HostStore, host: string, instance: string, slots: number) {
+  /** `mayTake` delays a commit that takes a slot, after the book was read. */
+  constructor(
+    store: HostStore,
+    host: string,
+    instance: string,
+    slots: number,
+    mayTake = async (): Promise<void> => {},
+  ) {
     this.#store = store;
     this.#host = host;
     this.#instance = instance;
     this.#slots = slots;
+    this.#mayTake = mayTake;
   }
 
   /** Undefined: no slot of the host or of the bucket is free. */
@@ -31,6 +40,7 @@ export class Contender {
       // One session for each bucket, so that the auditor finds a second lease of either.
       const more = { bucket, session: bucket, instance: this.#instance, keepUntil: now };
       const lease = leaseOf(name, fence, now, more);
+      await this.#mayTake();
       const reply = await this.#commit({ tag, now, conflicts }, { ...head, fence }, [lease], []);
       if (reply.isOk) return lease;
     }
@@ -62,7 +72,7 @@ export class Contender {
   ): Promise<CommitReply> {
     const tag = `${Number.parseInt(base ?? "0", 10) + 1}.${this.#instance}${Contender.#tags++}`;
     const changes = { head: { ...head, now: Math.max(head.now, now) }, puts, dels };
-    const rest = { host: this.#host, instance: this.#instance, isShared: true, wake: [], conflicts };
+    const rest = { host: this.#host, instance: this.#instance, hasOthers: true, wake: [], conflicts };
     const reply = await this.#store.commit({ ...rest, base, tag, now, changes });
     if (!reply.isOk) this.conflicts++;
     return reply;

@@ -72,7 +72,7 @@ async function churn(host: HostUnderTest, round: number): Promise<void> {
     puts: [sessionOf(name, now + 1_000)],
     dels: [
       ["lease", `slot_${name}`],
-      ["session", `s-${round - 5}`],
+      ["ending", `s-${round - 5}`],
       ["cooldown", `b-${(round + 3) % 7}`],
     ],
     now,

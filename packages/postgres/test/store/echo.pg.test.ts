@@ -9,7 +9,7 @@ test("NOTIFY2: an echo that arrives before the answer to its beat counts", async
   const proxy = await TcpProxy.to(database.directDsn);
   const store = await PostgresStore.open({ dsn: proxy.url, listenDsn: database.directDsn });
   store.watch("one", () => {});
-  await vi.waitFor(() => expect(store.gauges.listener.isUp).toBe(true));
+  await vi.waitFor(() => expect(store.gauges.listener?.isUp).toBe(true));
   // The beat is committed and its echo sent, while its answer is held back.
   proxy.silence();
   const beat = store.beat({ instance: "one", ttlMs: 5_000, about: {}, hosts: [] });

@@ -155,7 +155,7 @@ test("a fleet of mixed versions is refused by the schema number, with a message 
   await expect(older.totals()).rejects.toMatchObject(refused);
   await expect(older.tokenKeys("x")).rejects.toMatchObject(refused);
   expect((await older.cleanup({ idleMs: 1 })).failures).toMatchObject([refused, refused]);
-  expect(await older.isReady()).toBe(false);
+  expect((await older.health()).isReady).toBe(false);
   await older.close();
   await own.close();
 });
@@ -172,7 +172,7 @@ test("the store works in a schema with any name, and instances share the signing
   const [keys, others] = await Promise.all([one.tokenKeys("mine"), two.tokenKeys("yours")]);
   expect(keys).toEqual(others);
   expect(keys).toHaveLength(1);
-  expect(await one.isReady()).toBe(true);
+  expect((await one.health()).isReady).toBe(true);
   await Promise.all([one.close(), two.close()]);
   await own.close();
 });

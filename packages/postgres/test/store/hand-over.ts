@@ -17,7 +17,8 @@ export class HandOvers {
 
   constructor(buckets: number, now: number) {
     this.#buckets = buckets;
-    const more = { lastEndAt: now, avgWaitMs: 4321.125, isHot: true, probedAt: now, turnAt: now };
+    const weighted = { isHot: true, triedAt: now, turnAt: now };
+    const more = { lastEndAt: now, avgWaitMs: 4321.125, weighted };
     this.#head = { ...headOf(now), slots: 4, ...more };
   }
 
@@ -61,7 +62,7 @@ export class HandOvers {
     const fence = this.#head.fence + 1;
     this.#head = { ...this.#head, now, fence, meterAt: now, progress: now / 17.3, lastEndAt: now };
     const base = this.#number === 0 ? undefined : this.#tag(this.#number);
-    const rest = { host: HOST, instance: "one", isShared: true, wake: [], conflicts: 0 };
+    const rest = { host: HOST, instance: "one", hasOthers: true, wake: [], conflicts: 0 };
     return { ...rest, base, tag: this.#tag(this.#number + 1), now, changes: { head: this.#head, ...changes } };
   }
 

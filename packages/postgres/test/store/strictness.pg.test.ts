@@ -10,7 +10,7 @@ import { race } from "./race.ts";
 
 const INSTANCES = 4;
 const CONNECTIONS = 16;
-const TRIES_EACH = process.env["SLOTKEEPER_LONG"] === "1" ? 200 : 15;
+const GRANTS_EACH = process.env["SLOTKEEPER_LONG"] === "1" ? 40 : 3;
 let database: TestDatabase;
 let auditor: Client;
 let stores: PostgresStore[];
@@ -27,18 +27,16 @@ afterAll(async () => {
 });
 
 test("P1, P2: limits and tails hold with sixteen connections, from the first commit on", async () => {
-  const options = { stores, host: "limits", slots: 3, workers: CONNECTIONS, triesEach: TRIES_EACH, buckets: 5 };
+  const options = { stores, host: "limits", slots: 3, workers: CONNECTIONS, grantsEach: GRANTS_EACH, buckets: 5 };
   const result = await race(options, auditor);
   expect(result.seen).toEqual([]);
   expect(result.mostHeld).toBeLessThanOrEqual(3);
   expect(result.mostOfBucket).toBe(1);
-  // How many depends on how the connections take turns. Several of each show that they competed.
-  expect(result.granted).toBeGreaterThan(5);
-  expect(result.conflicts).toBeGreaterThan(5);
+  expect(result.conflicts).toBeGreaterThanOrEqual(CONNECTIONS - 1);
 });
 
 test("P3: hosts that are forgotten while others use them keep limits and fences", async () => {
-  const options = { stores, host: "forgotten", slots: 2, workers: 8, triesEach: TRIES_EACH, buckets: 5 };
+  const options = { stores, host: "forgotten", slots: 2, workers: 8, grantsEach: GRANTS_EACH, buckets: 5 };
   let isOver = false;
   const forget = async () => {
     while (!isOver) await stores[0]?.cleanup({ idleMs: -1 });
@@ -49,7 +47,6 @@ test("P3: hosts that are forgotten while others use them keep limits and fences"
   await forgetting;
   expect(result.seen).toEqual([]);
   expect(result.mostHeld).toBeLessThanOrEqual(2);
-  expect(result.granted).toBeGreaterThan(5);
 });
 
 describe("the auditor finds", () => {
@@ -89,7 +86,7 @@ async function raceWithout(...rules: readonly Rule[]): Promise<string> {
   // A race may keep the limits by chance, so it runs several times, until it breaks one.
   let outcome = "kept";
   for (let attempt = 0; attempt < 8 && outcome === "kept"; attempt++) {
-    const options = { stores: unsafe, host: `limits-${attempt}`, slots: 2, workers: 8, triesEach: 25, buckets: 3 };
+    const options = { stores: unsafe, host: `limits-${attempt}`, slots: 2, workers: 8, grantsEach: 5, buckets: 3 };
     outcome = await race(options, client).then(
       ({ mostHeld, mostOfBucket, seen }) => (mostHeld > 2 || mostOfBucket > 1 || seen.length > 0 ? "broken" : "kept"),
       () => "broken",

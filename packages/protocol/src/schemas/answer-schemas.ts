@@ -1,4 +1,6 @@
 import * as Type from "typebox";
+import { BLOCKED_BY_NAMES, type BlockedBy } from "../session.ts";
+import { recordOf } from "./record-schema.ts";
 
 /** The answers of the service. A later version may add fields, but removes none of these. */
 
@@ -13,8 +15,10 @@ export const PendingSchema = Type.Object({
   waiters: Type.Integer({ minimum: 0, description: "sessions that wait for this host at this instance" }),
   estimatedWaitMs: Type.Optional(Type.Number({ minimum: 0, description: "absent while it cannot be estimated" })),
   blockedBy: Type.Optional(
-    Type.Enum(["host-limit", "ip-limit", "cooldown", "waiter-pool", "breaker", "store"], {
-      description: "what the session waits for; absent while it is not known",
+    Type.Unsafe<BlockedBy>({
+      type: "string",
+      pattern: `^(?:${BLOCKED_BY_NAMES.join("|")}|budget:.+)$`,
+      description: `what the session waits for: ${BLOCKED_BY_NAMES.map((name) => `\`${name}\``).join(", ")}, or \`budget:\` and the name of a budget; absent while it is not known`,
     }),
   ),
 });
@@ -30,6 +34,10 @@ export const GrantedSchema = Type.Object({
   limit: Type.Integer({ minimum: 1, description: "number of slots of the host" }),
   fence: Type.Integer({ minimum: 1, description: "number that grows with every grant of the host" }),
   leaseMs: Type.Integer({ minimum: 1, description: "the slot expires after this time unless it is renewed" }),
+  width: Type.Optional(Type.Integer({ minimum: 2, description: "number of slots that were granted; absent: 1" })),
+  charged: Type.Optional(
+    recordOf(Type.Number({ minimum: 0 }), { description: "what was charged to the budgets of the host, by name" }),
+  ),
 });
 
 /** The host's circuit breaker is open: the session has ended. */
@@ -43,7 +51,7 @@ export const ThrottledSchema = Type.Object({
 /** The session has ended without a slot. */
 export const TimeoutSchema = Type.Object({
   result: Type.Literal("timeout"),
-  reason: Type.String({ description: "`deadline`, `idle`, `canceled`, `released`, `unknown-token`, …" }),
+  reason: Type.String({ description: "`deadline`, `idle`, `canceled`, `released`, `impossible`, `unknown-token`, …" }),
 });
 
 /** Too many sessions wait: there is no session. */

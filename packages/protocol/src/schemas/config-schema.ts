@@ -1,9 +1,6 @@
 import * as Type from "typebox";
-import { HOST_LIMITS } from "../settings/host-limits.ts";
-import { FairQueueSchema, HostSchema } from "./fair-queue-schema.ts";
+import { FairQueueSectionSchema, RpcSchema } from "./fair-queue-section.ts";
 import { PATTERNS } from "./patterns.ts";
-import { recordOf } from "./record-schema.ts";
-import { aliasesOf } from "./settings-schema.ts";
 
 /** `config.json`. `writeOnly` marks secrets: they are never shown, logged or echoed. */
 
@@ -18,22 +15,6 @@ const named = (description: string, more: object = {}) =>
   text(description, { pattern: PATTERNS.printable.source, ...more });
 const most = (fallback: number, description: string) =>
   Type.Integer({ default: fallback, description: `${description}; ≤ 0: no limit` });
-
-const functionName = Type.Optional(
-  Type.String({ description: "no effect any more: the store calls its own functions" }),
-);
-
-/** Names of the original's SQL functions. Accepted, so that a configuration of the original service still loads. */
-const rpcSchema = Type.Object(
-  {
-    throttleCheckFunc: functionName,
-    registerWaiterFunc: functionName,
-    releaseWaiterFunc: functionName,
-    tryAcquireFunc: functionName,
-    releaseFunc: functionName,
-  },
-  { additionalProperties: false, description: "no effect any more: the store calls its own functions" },
-);
 
 /** Beyond each of these limits the service refuses with 503 and `Retry-After`. */
 const LimitsSchema = Type.Object(
@@ -66,8 +47,6 @@ const ShutdownSchema = Type.Object(
 );
 
 const closed = { additionalProperties: false } as const;
-
-const aliases = aliasesOf(HOST_LIMITS);
 
 /** The schema of `config.json`. */
 export const ConfigSchema = Type.Object(
@@ -234,22 +213,8 @@ export const ConfigSchema = Type.Object(
     ),
     limits: Type.Optional(LimitsSchema),
     shutdown: Type.Optional(ShutdownSchema),
-    fairQueue: Type.Optional(
-      Type.Object(
-        {
-          ...FairQueueSchema.properties,
-          ...aliases,
-          hosts: Type.Optional(
-            recordOf(Type.Object({ ...HostSchema.properties, ...aliases }, closed), {
-              description: "overrides by host name: see below",
-            }),
-          ),
-          rpc: Type.Optional(rpcSchema),
-        },
-        closed,
-      ),
-    ),
-    rpc: Type.Optional(rpcSchema),
+    fairQueue: Type.Optional(FairQueueSectionSchema),
+    rpc: Type.Optional(RpcSchema),
   },
   { additionalProperties: false, title: "Slotkeeper configuration" },
 );

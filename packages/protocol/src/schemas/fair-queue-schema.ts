@@ -1,4 +1,5 @@
 import * as Type from "typebox";
+import { BUDGET_SETTINGS } from "../settings/budget-settings.ts";
 import { BREAKER_LIMITS, HOST_LIMITS } from "../settings/host-limits.ts";
 import { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "../settings/queue-settings.ts";
 import { recordOf } from "./record-schema.ts";
@@ -10,10 +11,25 @@ const closed = { additionalProperties: false } as const;
 
 export const BreakerSchema = Type.Object(propertiesOf(BREAKER_LIMITS), {
   ...closed,
-  description: "circuit breaker: when to pause a host that fails",
+  description: "circuit breaker: when to keep requests from a host that fails",
 });
 
-const limits = { ...propertiesOf(HOST_LIMITS), breaker: Type.Optional(BreakerSchema) };
+const { burst, default: cost } = propertiesOf(BUDGET_SETTINGS);
+const required = (key: "limit" | "perSeconds") =>
+  Type.Number({ exclusiveMinimum: BUDGET_SETTINGS[key].above, description: BUDGET_SETTINGS[key].about });
+
+const BudgetSchema = Type.Object(
+  { limit: required("limit"), perSeconds: required("perSeconds"), burst, default: cost },
+  closed,
+);
+
+const limits = {
+  ...propertiesOf(HOST_LIMITS),
+  budgets: Type.Optional(
+    recordOf(BudgetSchema, { description: "budgets by name, for example tokens per minute: see below" }),
+  ),
+  breaker: Type.Optional(BreakerSchema),
+};
 
 export const HostLimitsSchema = Type.Object(limits, closed);
 

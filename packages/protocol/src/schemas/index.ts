@@ -2,6 +2,7 @@
 export * from "./answer-schemas.ts";
 export { configDocument } from "./config-document.ts";
 export { ConfigSchema } from "./config-schema.ts";
+export { FairQueueSectionSchema } from "./fair-queue-section.ts";
 export { LiveLimitsSchema } from "./live-limits.ts";
 export { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 export { openApiDocument } from "./openapi.ts";
@@ -10,10 +11,12 @@ export {
   BreakerCallSchema,
   CancelSchema,
   FirstCallSchema,
+  PauseCallSchema,
   PollSchema,
   ReleaseSchema,
   RenewSchema,
   ReportSchema,
 } from "./request-schemas.ts";
-export { type Audience, ROUTES, type Route, type RouteName } from "./routes.ts";
+export { type Audience, ROUTE_PATHS, type RouteName, type RoutePath } from "./route-paths.ts";
+export { ROUTES, type Route } from "./routes.ts";
 export { StateSchema } from "./state-schema.ts";

@@ -4,7 +4,8 @@ import * as Answers from "./answer-schemas.ts";
 import { LiveLimitsSchema } from "./live-limits.ts";
 import { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 import * as Requests from "./request-schemas.ts";
-import { type Audience, ROUTES, type Route } from "./routes.ts";
+import type { Audience } from "./route-paths.ts";
+import { ROUTES, type Route } from "./routes.ts";
 import { StateSchema } from "./state-schema.ts";
 
 const COMPONENTS = {
@@ -31,6 +32,7 @@ const COMPONENTS = {
   Instances: InstancesSchema,
   LiveLimits: LiveLimitsSchema,
   BreakerCall: Requests.BreakerCallSchema,
+  PauseCall: Requests.PauseCallSchema,
   Problem: Answers.ProblemSchema,
 } satisfies Record<string, TSchema>;
 

@@ -1,6 +1,7 @@
 import * as Type from "typebox";
 import { LIMITS } from "../limits.ts";
 import { PATTERNS } from "./patterns.ts";
+import { recordOf } from "./record-schema.ts";
 
 /**
  * The bodies of requests. Unknown fields are ignored. `null` and empty names count as absent, because callers of the
@@ -61,6 +62,18 @@ export const FirstCallSchema = Type.Object(
           "how long this call waits for a slot, at most `pollWindowMs`; 0 or absent: it does not wait and is never granted",
       }),
     ),
+    width: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.slots,
+        description: "number of slots that the request needs; they are granted together; absent: 1",
+      }),
+    ),
+    cost: Type.Optional(
+      recordOf(Type.Number({ minimum: 0 }), {
+        description: "what the request costs of the host's budgets, by name; a budget that is not named: its default",
+      }),
+    ),
     limit: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -90,6 +103,12 @@ export const ReleaseSchema = Type.Object(
       Type.Number({ description: "when the caller sent its request to the upstream, by its own clock" }),
     ),
     status: Type.Optional(status),
+    used: Type.Optional(
+      recordOf(Type.Number({ minimum: 0 }), {
+        description:
+          "what the request really cost of the host's budgets, by name; a budget that is not named keeps its charge",
+      }),
+    ),
     hostname: Type.Optional(ignored("host")),
     hostnameHash: Type.Optional(ignored("host")),
     bucket: Type.Optional(ignored("bucket")),
@@ -109,6 +128,12 @@ export const CancelSchema = Type.Object({ queryToken });
 export const ReportSchema = Type.Object(
   { hostname: Type.Optional(hostname), hostnameHash: Type.Optional(hostnameHash), status },
   { description: "`hostname` or `hostnameHash` is required." },
+);
+
+/** The body of an operator's call to pause a host. Unknown keys are refused. */
+export const PauseCallSchema = Type.Object(
+  { paused: Type.Boolean({ description: "true: nothing new is granted; false: the host goes on" }) },
+  { additionalProperties: false },
 );
 
 /** The body of an operator's call for the breaker. Unknown keys are refused. */

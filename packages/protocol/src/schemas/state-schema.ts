@@ -24,6 +24,7 @@ const SlotStateSchema = Type.Object({
     description: "released, but occupied until its minimum hold or the spacing of releases is over",
   }),
   isProbe: Type.Boolean({ description: "the trial request of a half-open breaker" }),
+  width: Type.Integer({ minimum: 1, description: "number of slots that it occupies" }),
 });
 
 const SessionStateSchema = Type.Object({
@@ -36,6 +37,7 @@ const SessionStateSchema = Type.Object({
   estimatedWaitMs: Type.Optional(Type.Number({ minimum: 0, description: "as in the caller's answer" })),
   isAwake: Type.Boolean({ description: "its client is polling; if not, it keeps its place but gets no slot" }),
   polls: Type.Integer({ minimum: 0, description: "polls that are held open for it" }),
+  width: Type.Integer({ minimum: 1, description: "number of slots that it needs" }),
 });
 
 /** What a table of hosts shows; `/events` sends the same. */
@@ -54,6 +56,7 @@ const hostRow = {
   oldestWaitMs: Type.Number({ minimum: 0, description: "how long the oldest session has waited, in the fleet" }),
   avgWaitMs: Type.Number({ description: "moving average of the last waits, in the fleet" }),
   isHot: Type.Boolean({ description: "whether the host is crowded, by the rule of the weighted scheduler" }),
+  isPaused: Type.Boolean({ description: "an operator has paused the host: nothing new is granted, holders go on" }),
   breaker: Type.Enum(["closed", "open", "half-open"]),
   breakerCode: Type.Optional(Type.Integer({ description: "status that opened the breaker; 0: an operator opened it" })),
   breakerEndsInMs: Type.Optional(Type.Number({ description: "time until the breaker is half open" })),

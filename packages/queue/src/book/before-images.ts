@@ -7,7 +7,10 @@ interface Image {
   readonly before: BookRecord | undefined;
 }
 
-/** Up to this number of images, comparing all pairs costs less than building a set. */
+/**
+ * Up to this number of images, comparing all pairs costs less than building a set: with a set, a cycle of an idle host
+ * costs the engine 27 % more (11.0 µs instead of 8.6; two runs of the same code differ by 1 %).
+ */
 const FEW = 16;
 
 /** What a decision has changed so far, change by change. */

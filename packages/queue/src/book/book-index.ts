@@ -1,17 +1,19 @@
+import { IndexedHeap } from "slotkeeper/parts";
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
-import { IndexedHeap } from "../indexed-heap.ts";
-import { BucketOrder } from "../order/bucket-order.ts";
-import { hasOlderHead } from "../order/order.ts";
+import type { Order } from "../order/contract.ts";
+import { orderOf } from "../order/order-of.ts";
+import type { WeightedSettings } from "../order/weighted/numbers.ts";
 import { SmallMap } from "../small-map.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";
 import { Ledger } from "./ledger.ts";
-import type { CooldownRecord, LeaseRecord, OfferRecord, RecordKind, RecordOf, SessionRecord } from "./records.ts";
+import type { CooldownRecord, EndingRecord, LeaseRecord, OfferRecord, RecordKind, RecordOf } from "./records.ts";
 import { WaiterIndex } from "./waiter-index.ts";
 import { WaiterPool } from "./waiter-pool.ts";
+import { Widths } from "./widths.ts";
 
 /** Kinds of records that the index is derived from. */
-type IndexedKind = Exclude<RecordKind, "limits">;
+type IndexedKind = Exclude<RecordKind, "limits" | "budget">;
 type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: RecordOf<K> | undefined];
 
 /**
@@ -26,21 +28,23 @@ export class BookIndex {
   readonly #ledger = new Ledger();
   readonly #pool = new WaiterPool();
   readonly #endings = new Endings();
+  readonly widths = new Widths();
   readonly #buckets = new SmallMap<string, Bucket>();
   /** Buckets that changed since the index was last read. They are in no heap until then. */
   #dirty: Bucket[] = [];
   // Created when first needed: a host that is used once needs none of these, and a new host should cost little.
   #waiters: WaiterIndex | undefined;
-  #order: BucketOrder<Bucket> | undefined;
-  #denied: IndexedHeap<"denyIndex", Bucket> | undefined;
+  #order: Order | undefined;
+  /** Buckets with waiters that are in their cooldown, the one that ends first first. */
+  #cooling: IndexedHeap<"coolIndex", Bucket> | undefined;
   /** Buckets without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
   #idle: IndexedHeap<"idleIndex", Bucket> | undefined;
-  /** Buckets without slots or waiters that have numbers of the weighted scheduler; the one idle for the longest time first. */
+  /** Buckets without slots or waiters whose account has other numbers; the one idle for the longest time first. */
   #resting: IndexedHeap<"restIndex", Bucket> | undefined;
-  #turns: IndexedHeap<"turnIndex", Bucket> | undefined;
-  #usesTurns = false;
+  #scheduler: WeightedSettings | undefined;
   #policy: HostPolicy | undefined;
   #goneAt = Number.NEGATIVE_INFINITY;
+  #inFlight = 0;
   #probes = 0;
   #throttledAt: number | undefined;
   #foreignAt: number | undefined;
@@ -53,6 +57,11 @@ export class BookIndex {
   /** The waiter inside the pool whose client has been away for the longest time. */
   get longestAway(): WaiterEntry | undefined {
     return this.#waiters?.longestAway;
+  }
+
+  /** The slots of all leases and offers. */
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
   /** Half-open probes among leases and offers. */
@@ -70,7 +79,7 @@ export class BookIndex {
     return this.#pool;
   }
 
-  get order(): BucketOrder<Bucket> {
+  get order(): Order {
     this.#attachDirty();
     return this.#orderOf();
   }
@@ -94,12 +103,14 @@ export class BookIndex {
   }
 
   /** The session that ended first. */
-  get nextEnd(): SessionRecord | undefined {
+  get nextEnd(): EndingRecord | undefined {
     return this.#endings.nextEnd;
   }
 
-  get nextDenied(): Bucket | undefined {
-    return this.#denied?.peek();
+  /** When the first cooldown of a bucket with waiters ends. */
+  get nextCoolAt(): number | undefined {
+    this.#attachDirty();
+    return this.#cooling?.peek()?.coolsUntil;
   }
 
   get nextIdle(): Bucket | undefined {
@@ -110,25 +121,6 @@ export class BookIndex {
   get nextResting(): Bucket | undefined {
     this.#attachDirty();
     return this.#resting?.peek();
-  }
-
-  /** For the weighted scheduler: the eligible bucket with the smallest virtual time. */
-  get nextTurn(): Bucket | undefined {
-    this.#attachDirty();
-    return this.#turns?.peek();
-  }
-
-  /** The eligible buckets with the smallest virtual times, in this order. */
-  firstTurns(count: number): Bucket[] {
-    this.#attachDirty();
-    const first: Bucket[] = [];
-    while (first.length < count) {
-      const bucket = this.#turns?.pop();
-      if (bucket === undefined) break;
-      first.push(bucket);
-    }
-    for (const bucket of first) this.#turns?.push(bucket);
-    return first;
   }
 
   bucket(name: string): Bucket | undefined {
@@ -144,23 +136,19 @@ export class BookIndex {
   }
 
   usePolicy(policy: HostPolicy): void {
-    const wasFifo = this.#policy?.order === "fifo";
-    const isFifo = policy.order === "fifo";
+    const isSame = policy.order === this.#policy?.order;
+    for (const bucket of this.#buckets.values()) this.detach(bucket);
     this.#policy = policy;
-    for (const bucket of this.#buckets.values()) this.detach(bucket);
-    if (wasFifo !== isFifo) this.#order = undefined;
+    if (!isSame) this.#order = undefined;
   }
 
-  /** Whether the weighted scheduler is enabled. */
-  get usesTurns(): boolean {
-    return this.#usesTurns;
-  }
-
-  /** Turns the index for the weighted scheduler (`nextTurn`) on or off. */
-  useTurns(isUsed: boolean): void {
-    if (this.#usesTurns === isUsed) return;
-    this.#usesTurns = isUsed;
+  /** The settings of the weighted scheduler. Undefined: it is off. */
+  useScheduler(settings: WeightedSettings | undefined): void {
+    const { scheduler, pollIntervalMs } = this.#scheduler ?? {};
+    if (settings?.scheduler === scheduler && settings?.pollIntervalMs === pollIntervalMs) return;
     for (const bucket of this.#buckets.values()) this.detach(bucket);
+    this.#scheduler = settings;
+    this.#order = undefined;
   }
 
   set<K extends IndexedKind>(kind: K, ...change: Change<K>): void;
@@ -181,7 +169,7 @@ export class BookIndex {
       case "cooldown":
         this.#setCooldown(before, after);
         return;
-      case "session":
+      case "ending":
         this.#endings.setEnd(before, after);
         return;
       case "absence":
@@ -231,7 +219,7 @@ export class BookIndex {
     bucket.isDirty = true;
     this.#dirty.push(bucket);
     this.#order?.remove(bucket);
-    this.#turns?.remove(bucket);
+    this.#cooling?.remove(bucket);
     this.#idle?.remove(bucket);
     this.#resting?.remove(bucket);
     this.#pool.leave(bucket);
@@ -239,15 +227,15 @@ export class BookIndex {
 
   #setLease(...[before, after]: Change<"lease">): void {
     this.#endings.setLease(before, after);
-    if (before === undefined && after !== undefined) this.#hold(after.bucket, 1, after.grantedAt, after.isProbe);
+    if (before === undefined && after !== undefined) this.#hold(after, 1, after.grantedAt);
     else if (before !== undefined && after === undefined)
-      this.#hold(before.bucket, -1, before.instance === "" ? this.#foreignAt : undefined, before.isProbe);
+      this.#hold(before, -1, before.instance === "" ? this.#foreignAt : undefined);
   }
 
   #setOffer(...[before, after]: Change<"offer">): void {
     this.#endings.setOffer(before, after);
-    if (before !== undefined) this.#hold(before.bucket, -1, undefined, before.isProbe);
-    if (after !== undefined) this.#hold(after.bucket, 1, after.offeredAt, after.isProbe);
+    if (before !== undefined) this.#hold(before, -1, undefined);
+    if (after !== undefined) this.#hold(after, 1, after.offeredAt);
     this.#waiters?.offerChanged((before ?? after)?.key ?? "");
   }
 
@@ -260,21 +248,20 @@ export class BookIndex {
   #setAccount(...[before, after]: Change<"account">): void {
     const bucket = this.open((before ?? after)?.key ?? "");
     this.detach(bucket);
-    this.#denied?.remove(bucket);
     bucket.account = after;
+    bucket.weighted = after?.weighted;
     bucket.weight = after?.weight ?? 1;
     bucket.usedMs = after?.usedMs ?? 0;
     bucket.asOf = after?.asOf ?? 0;
-    if (after?.denyUntil === undefined) return;
-    this.#denied ??= new IndexedHeap("denyIndex", allowedBefore);
-    this.#denied.push(bucket);
   }
 
-  #hold(name: string, by: 1 | -1, at: number | undefined, isProbe: boolean): void {
+  #hold({ bucket: name, width, isProbe }: LeaseRecord | OfferRecord, by: 1 | -1, at: number | undefined): void {
     const bucket = this.open(name);
     this.detach(bucket);
-    if (bucket.account !== undefined && at !== undefined) this.#owe(bucket, by, at);
-    bucket.inFlight += by;
+    if (bucket.account !== undefined && at !== undefined) this.#owe(bucket, by * width, at);
+    bucket.inFlight += by * width;
+    this.#inFlight += by * width;
+    this.widths.add(width, by);
     if (isProbe) this.#probes += by;
   }
 
@@ -283,7 +270,7 @@ export class BookIndex {
    * leases have no instance, do not. This corrects the use for the time since `at`; the next charge stores it. If a
    * direct caller's release is not the last of several commits, `at` is that of the last one.
    */
-  #owe(bucket: Bucket, by: 1 | -1, at: number): void {
+  #owe(bucket: Bucket, by: number, at: number): void {
     const sinceMs = at - bucket.asOf;
     if (sinceMs > 0) bucket.usedMs -= by * sinceMs;
   }
@@ -302,14 +289,14 @@ export class BookIndex {
       bucket.headAt = head.record.arrivedAt;
       bucket.headKey = head.record.key;
     }
+    bucket.headWidth = head?.record.width ?? 1;
     bucket.limit = this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name);
-    bucket.cools = this.#endings.hasCooldown(bucket.name);
+    bucket.coolsUntil = this.#endings.cooldownOf(bucket.name)?.until;
     this.#pool.enter(bucket);
     this.#ledger.recount(bucket);
-    if (bucket.isEligible) {
-      this.#orderOf().add(bucket);
-      if (this.#usesTurns) this.#takesTurns(bucket);
-    } else if (bucket.account !== undefined && !bucket.isActive) this.#rests(bucket);
+    if (bucket.coolsUntil !== undefined && bucket.waiting + bucket.outsiders > 0) this.#cools(bucket);
+    if (head !== undefined) this.#orderOf().add(bucket);
+    else if (bucket.account !== undefined && !bucket.isActive) this.#rests(bucket);
     if (bucket.isEmpty) this.#buckets.delete(bucket.name);
   }
 
@@ -321,18 +308,18 @@ export class BookIndex {
     return this.#waiters;
   }
 
-  #orderOf(): BucketOrder<Bucket> {
-    this.#order ??= new BucketOrder(this.#policy?.order === "fifo");
+  #orderOf(): Order {
+    this.#order ??= orderOf(this.#policy?.order, this.#scheduler);
     return this.#order;
   }
 
-  #takesTurns(bucket: Bucket): void {
-    this.#turns ??= new IndexedHeap("turnIndex", turnBefore);
-    this.#turns.push(bucket);
+  #cools(bucket: Bucket): void {
+    this.#cooling ??= new IndexedHeap("coolIndex", coolsBefore);
+    this.#cooling.push(bucket);
   }
 
   #rests(bucket: Bucket): void {
-    if (bucket.hasTurns) {
+    if (bucket.hasNumbers) {
       this.#resting ??= new IndexedHeap("restIndex", isLongerIdle);
       this.#resting.push(bucket);
       return;
@@ -342,8 +329,8 @@ export class BookIndex {
   }
 }
 
-function allowedBefore(a: Bucket, b: Bucket): boolean {
-  return (a.account?.denyUntil ?? 0) < (b.account?.denyUntil ?? 0);
+function coolsBefore(a: Bucket, b: Bucket): boolean {
+  return (a.coolsUntil ?? 0) < (b.coolsUntil ?? 0);
 }
 
 function isNearer(a: Bucket, b: Bucket): boolean {
@@ -352,8 +339,4 @@ function isNearer(a: Bucket, b: Bucket): boolean {
 
 function isLongerIdle(a: Bucket, b: Bucket): boolean {
   return a.asOf < b.asOf;
-}
-
-function turnBefore(a: Bucket, b: Bucket): boolean {
-  return a.virtualTime === b.virtualTime ? hasOlderHead(a, b) : a.virtualTime < b.virtualTime;
 }

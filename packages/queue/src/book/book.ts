@@ -1,5 +1,6 @@
 import type { HostPolicy } from "../host-policy.ts";
-import type { RecordsAt, Tag } from "../store/host-store.ts";
+import type { Shares } from "../order/contract.ts";
+import type { Tag } from "../store/host-store.ts";
 import { BeforeImages } from "./before-images.ts";
 import { BookIndex } from "./book-index.ts";
 import { copyOf, newHead, policyInForce } from "./head.ts";
@@ -10,7 +11,7 @@ import type {
   Head,
   LeaseRecord,
   LimitsRecord,
-  LiveLimits,
+  LiveSettings,
   RecordKind,
   RecordName,
   RecordOf,
@@ -39,7 +40,7 @@ const NO_SOURCE = { limits: undefined, capacity: undefined };
  *   and commits of other instances all use the same code.
  * The book reads no clock. Of the store it knows only the tag of the last commit.
  */
-export class Book implements RecordsAt {
+export class Book {
   readonly host: string;
   readonly index: BookIndex;
   #tag: Tag | undefined;
@@ -98,17 +99,37 @@ export class Book implements RecordsAt {
     return this.get("limits", "");
   }
 
-  get live(): LiveLimits | undefined {
+  get live(): LiveSettings | undefined {
     return this.limits?.live;
+  }
+
+  /** An operator has paused the host: holders go on, but nothing new is granted. */
+  get isPaused(): boolean {
+    return this.limits?.live?.isPaused === true;
   }
 
   /** Slots that are held or offered. */
   get inFlight(): number {
-    return this.size("lease") + this.size("offer");
+    return this.index.inFlight;
   }
 
   get free(): number {
     return Math.max(0, this.#head.slots - this.inFlight);
+  }
+
+  /** Whether a waiter may be granted slots: some are free, and no first waits for more (`first.ts`). */
+  get canGrant(): boolean {
+    return this.free > 0 && this.#head.first === undefined;
+  }
+
+  /** For the zones of `order.ts`. */
+  get shares(): Shares {
+    const { widest } = this.index.widths;
+    const { inFlight } = this;
+    // Slots that no budget can fill belong to no share.
+    const slots =
+      this.#policy?.budgets === undefined ? this.#head.slots : Math.min(this.#head.slots, inFlight + widest);
+    return { level: this.index.ledger.level(slots, inFlight), widest };
   }
 
   get<K extends RecordKind>(kind: K, key: string): RecordOf<K> | undefined {
@@ -121,19 +142,6 @@ export class Book implements RecordsAt {
 
   all<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
     return this.#records.all(kind);
-  }
-
-  /** Excludes the decision in progress, unless `tag` is the commit of that decision. */
-  allAt<K extends RecordKind>(tag: Tag, kind: K): Iterable<RecordOf<K>> {
-    const images = tag === this.#tag ? this.#before.firsts().filter((image) => image.kind === kind) : [];
-    if (images.length === 0) return this.all(kind);
-    const records = new Map<string, BookRecord>();
-    for (const record of this.all(kind)) records.set(record.key, record);
-    for (const { key, before } of images) {
-      if (before === undefined) records.delete(key);
-      else records.set(key, before);
-    }
-    return records.values() as Iterable<RecordOf<K>>;
   }
 
   leaseOf(session: string): LeaseRecord | undefined {
@@ -260,7 +268,7 @@ export class Book implements RecordsAt {
     if (after === undefined) this.#records.delete(kind, key);
     else this.#records.set(after);
     if (kind === "limits") this.#derivePolicy();
-    else this.index.set(kind, before as never, after as never);
+    else if (kind !== "budget") this.index.set(kind, before as never, after as never);
   }
 
   #derivePolicy(): void {

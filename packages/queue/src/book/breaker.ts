@@ -2,7 +2,7 @@ import type { BreakerPolicy } from "../host-policy.ts";
 import type { BreakerState } from "./records.ts";
 
 /**
- * The circuit breaker: pauses a host that answers with errors. Pure functions on the state in the head.
+ * The circuit breaker: keeps requests from a host that answers with errors. Pure functions on the state in the head.
  *
  * | state     | event                                   | next                                             |
  * |-----------|-----------------------------------------|--------------------------------------------------|

@@ -1,5 +1,7 @@
-import { IndexedHeap } from "../indexed-heap.ts";
-import type { OrderClass, Ranked } from "../order/bucket-order.ts";
+import { IndexedHeap } from "slotkeeper/parts";
+import type { Line } from "../order/contract.ts";
+import type { OrderClass } from "../order/slot-seconds.ts";
+import type { WeightedLine } from "../order/weighted/numbers.ts";
 import type { AccountRecord, WaiterRecord } from "./records.ts";
 
 /** A waiter with its positions in the heaps of its bucket. */
@@ -21,7 +23,7 @@ export interface WaiterEntry {
  * One bucket of one host with everything that ranking, the waiter pool and the sums need. It is derived from the
  * records, and can be derived again at any time. Only `Book` and its indexes write to it.
  */
-export class Bucket implements Ranked {
+export class Bucket implements Line {
   readonly name: string;
   account: AccountRecord | undefined;
   // As the order sees it: `usedMs` slot-milliseconds up to `asOf`, then `inFlight` more per millisecond.
@@ -31,13 +33,15 @@ export class Bucket implements Ranked {
   asOf = 0;
   headAt = 0;
   headKey = "";
+  headWidth = 1;
   orderIndex = -1;
   orderClass: OrderClass | undefined;
+  weighted: WeightedLine | undefined;
   /** How many slots it may have, by the policy with which the index was last read. */
   limit = 0;
-  /** It has a cooldown, which may be over: its record is deleted later. */
-  cools = false;
-  /** The number of waiters inside the pool without an offer. */
+  /** The end of its cooldown. It may be over: then its record is about to be deleted. */
+  coolsUntil: number | undefined;
+  /** The slots that waiters inside the pool without an offer need. */
   waiting = 0;
   /** Waiters inside the pool whose client is present, oldest first. */
   #ready: IndexedHeap<"readyIndex", WaiterEntry> | undefined;
@@ -54,7 +58,7 @@ export class Bucket implements Ranked {
   fewestIndex = -1;
   stuckIndex = -1;
   grantableIndex = -1;
-  denyIndex = -1;
+  coolIndex = -1;
   turnIndex = -1;
   idleIndex = -1;
   restIndex = -1;
@@ -96,40 +100,34 @@ export class Bucket implements Ranked {
     return this.#ready?.peek();
   }
 
-  /**
-   * The end of its deny window; undefined: it has none. A bucket that was refused for its limit is denied only while it
-   * is at the limit. A direct SQL caller that releases one of its slots does not end the window in the account.
-   */
-  get deniedUntil(): number | undefined {
-    const isBelowLimit = this.account?.denyReason === "ip-limit" && this.inFlight < this.limit;
-    return isBelowLimit ? undefined : this.account?.denyUntil;
-  }
-
-  get isDenied(): boolean {
-    return this.deniedUntil !== undefined;
-  }
-
   get isActive(): boolean {
     return this.inFlight > 0 || this.waiting > 0;
   }
 
-  /** Whether a waiter of the bucket could get a slot now, if it had a place and a slot were free. */
+  /** Layer 3 of the funnel: why the bucket itself may not get the slots that its oldest waiter needs. */
+  get obstacle(): "ip-limit" | "cooldown" | undefined {
+    return this.obstacleFor(this.headWidth);
+  }
+
+  obstacleFor(width: number): "ip-limit" | "cooldown" | undefined {
+    if (this.inFlight + width > this.limit) return "ip-limit";
+    return this.coolsUntil === undefined ? undefined : "cooldown";
+  }
+
+  /** Whether its oldest waiter could be granted now, if it had a place and enough slots were free. */
   get isGrantable(): boolean {
-    return this.inFlight < this.limit && !this.cools && !this.isDenied;
+    return this.obstacle === undefined;
   }
 
-  /** Whether at least one of its waiters may get a slot now. */
-  get isEligible(): boolean {
-    return this.head !== undefined && !this.isDenied;
+  /** The same for a waiter outside the pool. One that stands behind a waiter inside cannot be granted before it. */
+  get isGrantableOutside(): boolean {
+    const width = this.head === undefined ? this.#outside?.peek()?.record.width : undefined;
+    return this.obstacleFor(width ?? this.headWidth) === undefined;
   }
 
-  get virtualTime(): number {
-    return this.account?.virtualTime ?? 0;
-  }
-
-  /** It has numbers of the weighted scheduler. */
-  get hasTurns(): boolean {
-    return this.account?.virtualTime !== undefined || this.account?.waitCount !== undefined;
+  /** Its account has more than its use: numbers that are kept for an idle period. */
+  get hasNumbers(): boolean {
+    return this.weighted !== undefined || this.account?.refusedAt !== undefined;
   }
 
   get isEmpty(): boolean {

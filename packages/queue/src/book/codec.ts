@@ -35,7 +35,9 @@ function decodeHead(head: Head): Head {
 }
 
 function decodeRecord(record: BookRecord): BookRecord {
-  return record.kind === "limits" ? decodeLimits(record) : record;
+  if (record.kind === "limits") return decodeLimits(record);
+  // The row of a lease has a column for it.
+  return record.kind === "lease" && (record.charge as unknown) === null ? { ...record, charge: undefined } : record;
 }
 
 function decodeLimits({ policy, live, ...rest }: LimitsRecord): LimitsRecord {

@@ -1,6 +1,6 @@
-import { IndexedHeap } from "../indexed-heap.ts";
+import { IndexedHeap } from "slotkeeper/parts";
 import { SmallMap } from "../small-map.ts";
-import type { CooldownRecord, LeaseRecord, OfferRecord, SessionRecord } from "./records.ts";
+import type { CooldownRecord, EndingRecord, LeaseRecord, OfferRecord } from "./records.ts";
 
 interface LeaseEntry {
   record: LeaseRecord;
@@ -28,8 +28,8 @@ class Nearest<R extends { readonly key: string }> {
     return this.#heap.peek()?.record;
   }
 
-  has(key: string): boolean {
-    return this.#byKey.has(key);
+  get(key: string): R | undefined {
+    return this.#byKey.get(key)?.record;
   }
 
   set(before: R | undefined, after: R | undefined): void {
@@ -55,7 +55,7 @@ export class Endings {
   // Created when first needed: most hosts have none of these, and a new host should cost little.
   #offers: Nearest<OfferRecord> | undefined;
   #cooldowns: Nearest<CooldownRecord> | undefined;
-  #ends: Nearest<SessionRecord> | undefined;
+  #ends: Nearest<EndingRecord> | undefined;
 
   /** The lease that ends next. */
   get nextLease(): LeaseRecord | undefined {
@@ -70,12 +70,12 @@ export class Endings {
     return this.#cooldowns?.next;
   }
 
-  get nextEnd(): SessionRecord | undefined {
+  get nextEnd(): EndingRecord | undefined {
     return this.#ends?.next;
   }
 
-  hasCooldown(bucket: string): boolean {
-    return this.#cooldowns?.has(bucket) === true;
+  cooldownOf(bucket: string): CooldownRecord | undefined {
+    return this.#cooldowns?.get(bucket);
   }
 
   leaseOf(session: string): LeaseRecord | undefined {
@@ -83,7 +83,7 @@ export class Endings {
   }
 
   hasOffer(session: string): boolean {
-    return this.#offers?.has(session) === true;
+    return this.#offers?.get(session) !== undefined;
   }
 
   setLease(before: LeaseRecord | undefined, after: LeaseRecord | undefined): void {
@@ -92,7 +92,7 @@ export class Endings {
     else if (after !== undefined) {
       const entry = this.#byToken.get(after.key) as LeaseEntry;
       entry.record = after;
-      this.#leases.update(entry);
+      this.#leases.put(entry);
     }
   }
 
@@ -106,7 +106,7 @@ export class Endings {
     this.#cooldowns.set(before, after);
   }
 
-  setEnd(before: SessionRecord | undefined, after: SessionRecord | undefined): void {
+  setEnd(before: EndingRecord | undefined, after: EndingRecord | undefined): void {
     this.#ends ??= new Nearest(({ endedAt, keepUntil }) => endedAt ?? keepUntil);
     this.#ends.set(before, after);
   }

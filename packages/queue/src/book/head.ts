@@ -11,14 +11,14 @@ export function newHead(now: number, fenceFloor: number): Head {
     meterAt: now,
     breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
     avgWaitMs: 0,
-    isHot: false,
     hostname: undefined,
     lastEndAt: undefined,
     capacity: undefined,
     idleSince: undefined,
-    probedAt: undefined,
-    turnAt: undefined,
+    weighted: undefined,
     forgottenAt: undefined,
+    first: undefined,
+    fullAt: undefined,
   };
 }
 
@@ -27,8 +27,8 @@ export function newHead(now: number, fenceFloor: number): Head {
  * fields.
  */
 export function copyOf(head: Head): Head {
-  const { slots, fence, now, progress, meterAt, breaker, avgWaitMs, isHot } = head;
-  const { hostname, lastEndAt, capacity, idleSince, probedAt, turnAt, forgottenAt } = head;
+  const { slots, fence, now, progress, meterAt, breaker, avgWaitMs } = head;
+  const { hostname, lastEndAt, capacity, idleSince, weighted, forgottenAt, first, fullAt } = head;
   return {
     slots,
     fence,
@@ -37,14 +37,14 @@ export function copyOf(head: Head): Head {
     meterAt,
     breaker,
     avgWaitMs,
-    isHot,
     hostname,
     lastEndAt,
     capacity,
     idleSince,
-    probedAt,
-    turnAt,
+    weighted,
     forgottenAt,
+    first,
+    fullAt,
   };
 }
 
@@ -54,5 +54,6 @@ export function copyOf(head: Head): Head {
  */
 export function policyInForce({ policy, live }: LimitsRecord, capacity: number | undefined): HostPolicy {
   if (live === undefined && capacity === undefined) return policy;
-  return { ...policy, ...live, ...(capacity === undefined ? {} : { slots: capacity }) };
+  const { isPaused: _, ...limits } = live ?? {};
+  return { ...policy, ...limits, ...(capacity === undefined ? {} : { slots: capacity }) };
 }

@@ -1,6 +1,6 @@
 import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
-import { allowFrom } from "./deny.ts";
+import { giveBack, pay } from "./budgets.ts";
 import type { LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
 import { rememberEnd } from "./session-ends.ts";
 import { charge, retire } from "./use.ts";
@@ -34,6 +34,7 @@ export function grantLease(
   charge(book, waiter.bucket, waiter.weight);
   const { now } = book;
   const { leaseMs, maxHoldMs } = book.policy;
+  const offer = book.get("offer", waiter.key);
   const fence = Math.max(book.head.fence + 1, Math.floor(now * 1000));
   book.draft.fence = fence;
   book.put({
@@ -48,6 +49,8 @@ export function grantLease(
     isReleased: false,
     isProbe,
     keepUntil: waiter.deadlineAt,
+    width: waiter.width,
+    charge: offer === undefined ? pay(book, waiter.cost) : offer.charge,
   });
   // Put the lease before the waiter leaves the pool. In between, neither the bucket nor a semaphore may look idle and
   // be forgotten.
@@ -59,15 +62,16 @@ export function grantLease(
 /** Sets a slot aside for a waiter. */
 export function offerSlot(book: Book, waiter: WaiterRecord, lapsesAt: number, isProbe: boolean): void {
   charge(book, waiter.bucket, waiter.weight);
-  const { key, bucket, instance } = waiter;
-  book.put({ kind: "offer", key, bucket, instance, offeredAt: book.now, lapsesAt, isProbe });
+  const { key, bucket, instance, width } = waiter;
+  const paid = pay(book, waiter.cost);
+  book.put({ kind: "offer", key, bucket, instance, offeredAt: book.now, lapsesAt, isProbe, width, charge: paid });
 }
 
-/** Frees the slot. The waiter keeps its place. */
-export function dropOffer(book: Book, { key, bucket }: OfferRecord): void {
+/** Frees the slot and gives back what it cost. The waiter keeps its place. */
+export function dropOffer(book: Book, { key, bucket, charge: paid }: OfferRecord): void {
   charge(book, bucket);
+  giveBack(book, paid);
   book.del("offer", key);
-  allowFrom(book, bucket, book.now);
   retire(book, bucket);
 }
 
@@ -75,16 +79,21 @@ export function dropOffer(book: Book, { key, bucket }: OfferRecord): void {
 export function endLease(book: Book, lease: LeaseRecord): void {
   const { session: key, keepUntil, isReleased } = lease;
   dropLease(book, lease);
-  const isEnded = isReleased && (book.get("session", key)?.keepUntil ?? 0) >= keepUntil;
+  const isEnded = isReleased && (book.get("ending", key)?.keepUntil ?? 0) >= keepUntil;
   if (!isEnded) rememberEnd(book, { key, end: "released", keepUntil });
 }
 
-/** Frees the slot without recording an end. On its own, it takes back a slot that the client never got. */
-export function dropLease(book: Book, { key, bucket }: LeaseRecord): void {
+/** Frees the slot without recording an end. */
+function dropLease(book: Book, { key, bucket }: LeaseRecord): void {
   charge(book, bucket);
   book.del("lease", key);
-  allowFrom(book, bucket, book.now);
   retire(book, bucket);
+}
+
+/** Takes back a slot that the client never got, with what it cost. */
+export function takeBackLease(book: Book, lease: LeaseRecord): void {
+  dropLease(book, lease);
+  giveBack(book, lease.charge);
 }
 
 /** Returns when the slot ends: max(hit + minimum hold, last end + spacing, now), but at most one lease time from now. */
@@ -100,10 +109,7 @@ export function releaseLease(book: Book, lease: LeaseRecord, hitAt: number | und
   if (smoothMs > 0) book.draft.lastEndAt = Math.max(lastEndAt ?? endsAt, endsAt);
   if (cooldownMs > 0 && lease.bucket !== SHARED_BUCKET) startCooldown(book, lease.bucket, endsAt + cooldownMs);
   if (endsAt <= now) endLease(book, lease);
-  else {
-    book.put({ ...lease, endsAt, isReleased: true });
-    allowFrom(book, lease.bucket, endsAt);
-  }
+  else book.put({ ...lease, endsAt, isReleased: true });
   return endsAt;
 }
 

@@ -1,6 +1,6 @@
 import type { HostPolicy } from "../host-policy.ts";
 import type { Book } from "./book.ts";
-import type { LimitsRecord, LiveLimits } from "./records.ts";
+import type { LimitsRecord, LiveLimits, LiveSettings } from "./records.ts";
 
 /**
  * The limits in force.
@@ -32,11 +32,22 @@ export function useLimits(book: Book, { policy, loadedAt, hostname }: GivenLimit
   putLimits(book, { ...limits, kind: "limits", key: "", policy, loadedAt, hostname });
 }
 
-export function useLive(book: Book, live: LiveLimits | undefined): void {
+/** Replaces the limits that an operator has set. */
+export function setLiveLimits(book: Book, limits: LiveLimits | undefined): void {
+  setLive(book, { ...limits, ...(book.isPaused ? { isPaused: true } : {}) });
+}
+
+/** Pauses the host, or lets it go on. */
+export function setPaused(book: Book, isPaused: boolean): void {
+  const { isPaused: _, ...limits } = book.live ?? {};
+  setLive(book, { ...limits, ...(isPaused ? { isPaused } : {}) });
+}
+
+function setLive(book: Book, live: LiveSettings): void {
   const { limits } = book;
-  if (limits === undefined || JSON.stringify(limits.live) === JSON.stringify(live)) return;
+  if (limits === undefined || JSON.stringify(limits.live ?? {}) === JSON.stringify(live)) return;
   const { live: _, ...rest } = limits;
-  putLimits(book, live === undefined ? rest : { ...rest, live });
+  putLimits(book, Object.keys(live).length === 0 ? rest : { ...rest, live });
 }
 
 /** A user of a named semaphore joins. The first user sets the capacity. Returns false if the user asks for a different one. */

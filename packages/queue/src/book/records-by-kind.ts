@@ -1,18 +1,18 @@
 import { SmallMap } from "../small-map.ts";
-import type { RecordsAt, Tag } from "../store/host-store.ts";
 import { type BookRecord, RECORD_KINDS, type RecordKind, type RecordOf } from "./records.ts";
 
 /** Records by kind and key. A kind without records costs nothing: most hosts have only a few kinds. */
-export class RecordsByKind implements RecordsAt {
+export class RecordsByKind {
   // Fields, not a map of maps: a decision reads this about thirty times.
   readonly #maps: { [K in RecordKind]: SmallMap<string, RecordOf<K>> | undefined } = {
     lease: undefined,
     offer: undefined,
     waiter: undefined,
-    session: undefined,
+    ending: undefined,
     account: undefined,
     cooldown: undefined,
     absence: undefined,
+    budget: undefined,
     limits: undefined,
   };
 
@@ -26,11 +26,6 @@ export class RecordsByKind implements RecordsAt {
 
   all<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
     return this.#maps[kind]?.values() ?? [];
-  }
-
-  /** Returns the records of the last commit. */
-  allAt<K extends RecordKind>(_tag: Tag, kind: K): Iterable<RecordOf<K>> {
-    return this.all(kind);
   }
 
   set(record: BookRecord): void {

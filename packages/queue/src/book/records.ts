@@ -1,5 +1,7 @@
-import type { LiveLimitField } from "@slotkeeper/protocol";
+import type { Costs, LiveLimitField } from "@slotkeeper/protocol";
+import type { Level, Refill } from "slotkeeper/parts";
 import type { HostPolicy } from "../host-policy.ts";
+import type { WeightedHead, WeightedLine } from "../order/weighted/numbers.ts";
 
 /**
  * The state of a host as plain data: a head, and records by kind and key. Every store, the journal and the simulator
@@ -33,6 +35,16 @@ export interface LeaseRecord {
   readonly isProbe: boolean;
   /** The deadline of the session: its end is kept until then. */
   readonly keepUntil: number;
+  /** How many slots of the host it occupies. */
+  readonly width: number;
+  /** What it was charged to budgets, and when. Absent: nothing. */
+  readonly charge?: Charge | undefined;
+}
+
+/** Amounts that were charged to budgets, by name. */
+export interface Charge {
+  readonly at: number;
+  readonly costs: Costs;
 }
 
 /** A slot that is set aside for a waiter whose poll is not open at the deciding instance. It has no token yet. */
@@ -45,6 +57,8 @@ export interface OfferRecord {
   readonly offeredAt: number;
   readonly lapsesAt: number;
   readonly isProbe: boolean;
+  readonly width: number;
+  readonly charge?: Charge | undefined;
 }
 
 /** A pending session, of any instance. */
@@ -63,14 +77,18 @@ export interface WaiterRecord {
   readonly isInside: boolean;
   /** Since when its client has no poll open. Absent while a poll is open, or was open within `collectMs`. */
   readonly awayAt?: number | undefined;
+  /** How many slots it needs. */
+  readonly width: number;
+  /** What it costs, by the name of the budget. A budget that is not named costs its default. */
+  readonly cost?: Costs | undefined;
 }
 
 /**
  * How a session ended, so that the session gets no second slot and a repeated poll gets the same answer.
  * `session-ends.ts` says how long it is kept.
  */
-export interface SessionRecord {
-  readonly kind: "session";
+export interface EndingRecord {
+  readonly kind: "ending";
   readonly key: string;
   readonly end: SessionEnd;
   /** The deadline of the session. */
@@ -85,12 +103,12 @@ export interface SessionRecord {
 }
 
 /**
- * `released`: the session got a slot, and the slot has ended. `dropped` is no end: the instance of the session died, and
+ * `released`: the session got a slot, and the slot has ended. `impossible`: limits changed, and no grant can ever satisfy it. `dropped` is no end: the instance of the session died, and
  * the session may join again. The record only shows that the session has begun.
  */
-export type SessionEnd = "timeout" | "canceled" | "throttled" | "released" | "dropped";
+export type SessionEnd = "timeout" | "canceled" | "throttled" | "released" | "impossible" | "dropped";
 
-/** A bucket's use of the host, its deny window, and its numbers for the weighted scheduler. */
+/** A bucket's use of the host. */
 export interface AccountRecord {
   readonly kind: "account";
   /** The bucket. */
@@ -99,13 +117,9 @@ export interface AccountRecord {
   /** Slot-milliseconds used up to `asOf`; from there on each slot it holds adds one per millisecond. */
   readonly usedMs: number;
   readonly asOf: number;
-  /** The bucket is not considered for a slot before this time. */
-  readonly denyUntil?: number | undefined;
-  readonly denyReason?: "ip-limit" | "cooldown" | undefined;
-  /** How often the bucket was considered although no slot was free, and when that was last counted. */
-  readonly waitCount?: number | undefined;
-  readonly waitCountedAt?: number | undefined;
-  readonly virtualTime?: number | undefined;
+  /** When the bucket was last passed over for its limit or cooldown, and that was reported. */
+  readonly refusedAt?: number | undefined;
+  readonly weighted?: WeightedLine | undefined;
 }
 
 /** The bucket gets no slot before `until`. */
@@ -126,6 +140,17 @@ export interface AbsenceRecord {
   readonly missedAt: number;
 }
 
+/**
+ * What is missing from a budget (`level.ts` of the library), with the limits by which it refills. Absent: the budget is
+ * full.
+ */
+export interface BudgetRecord extends Refill {
+  readonly kind: "budget";
+  /** The name of the budget. */
+  readonly key: string;
+  readonly level: Level;
+}
+
 /** The limits in force. One record per host, key "". */
 export interface LimitsRecord {
   readonly kind: "limits";
@@ -135,9 +160,11 @@ export interface LimitsRecord {
   readonly loadedAt: number;
   /** The name of the host that the configuration was read for. Absent: it was read without a name, from a hash. */
   readonly hostname?: string | undefined;
-  /** Limits that an operator has set. */
-  readonly live?: LiveLimits;
+  readonly live?: LiveSettings;
 }
+
+/** What an operator has set for a host while the service runs. `isPaused`: nothing new is granted. */
+export type LiveSettings = LiveLimits & { readonly isPaused?: true };
 
 /** Limits of a host that an operator has set while the service runs. */
 export type LiveLimits = { readonly [field in LiveLimitField]?: number };
@@ -147,10 +174,11 @@ export type BookRecord =
   | LeaseRecord
   | OfferRecord
   | WaiterRecord
-  | SessionRecord
+  | EndingRecord
   | AccountRecord
   | CooldownRecord
   | AbsenceRecord
+  | BudgetRecord
   | LimitsRecord;
 
 /** What a record is about. */
@@ -163,10 +191,11 @@ export const RECORD_KINDS = [
   "lease",
   "offer",
   "waiter",
-  "session",
+  "ending",
   "account",
   "cooldown",
   "absence",
+  "budget",
   "limits",
 ] as const satisfies readonly RecordKind[];
 
@@ -193,13 +222,13 @@ export interface Head {
   /** The average wait of sessions that were granted or timed out, and since when no session has waited. */
   readonly avgWaitMs: number;
   readonly idleSince?: number | undefined;
-  readonly isHot: boolean;
-  /** When the weighted scheduler last handed out a slot, or last considered buckets although no slot was free. */
-  readonly probedAt?: number | undefined;
-  /** The virtual time of the last turn. */
-  readonly turnAt?: number | undefined;
+  readonly weighted?: WeightedHead | undefined;
   /** Ends of sessions up to this time may be forgotten (`session-ends.ts`). Absent: none that is needed. */
   readonly forgottenAt?: number | undefined;
+  /** The session that gets the next grant (`first.ts`): it needs more slots than are free. */
+  readonly first?: string | undefined;
+  /** When all budgets are full again. Until then the host is not forgotten. Absent: they are full. */
+  readonly fullAt?: number | undefined;
 }
 
 /** The state of the circuit breaker. The table of its states is in `breaker.ts`. */

@@ -1,5 +1,5 @@
 import type { Book } from "./book.ts";
-import type { SessionRecord } from "./records.ts";
+import type { EndingRecord } from "./records.ts";
 
 /**
  * The ends of sessions: how long they are kept, and what follows if the end of a session was forgotten.
@@ -36,7 +36,7 @@ const GRACE_MS = 10_000;
 /** How many ends one decision forgets at most, so that the cost of a decision does not depend on how many there are. */
 const FORGOTTEN_AT_ONCE = 64;
 
-type Ended = Pick<SessionRecord, "keepUntil" | "endedAt">;
+type Ended = Pick<EndingRecord, "keepUntil" | "endedAt">;
 type Pending = { readonly arrivedAt: number; readonly pendingAt?: number | undefined };
 
 /** Until when the end of a session must be kept, if there are not too many. */
@@ -49,8 +49,8 @@ export function endNeededUntil(deadlineAt: number): number {
   return deadlineAt + GRACE_MS;
 }
 
-export function rememberEnd(book: Book, record: Omit<SessionRecord, "kind" | "endedAt">): void {
-  if (endNeededUntil(record.keepUntil) > book.now) book.put({ kind: "session", ...record, endedAt: book.now });
+export function rememberEnd(book: Book, record: Omit<EndingRecord, "kind" | "endedAt">): void {
+  if (endNeededUntil(record.keepUntil) > book.now) book.put({ kind: "ending", ...record, endedAt: book.now });
 }
 
 /**
@@ -58,7 +58,7 @@ export function rememberEnd(book: Book, record: Omit<SessionRecord, "kind" | "en
  * earlier session with this id stays as it is.
  */
 export function extendEnd(book: Book, session: string, until: number): void {
-  const record = book.get("session", session);
+  const record = book.get("ending", session);
   if (record !== undefined && record.keepUntil > book.now) {
     if (record.keepUntil < until) book.put({ ...record, keepUntil: until, endedAt: book.now });
     return;
@@ -72,11 +72,11 @@ export function forgetEnds(book: Book, most: number): void {
   for (let count = 0; count < FORGOTTEN_AT_ONCE; count++) {
     const oldest = book.index.nextEnd;
     if (oldest === undefined) return;
-    const isTooMany = book.size("session") > most && oldest.endedAt !== book.now;
+    const isTooMany = book.size("ending") > most && oldest.endedAt !== book.now;
     if (endKeptUntil(oldest) > book.now && !isTooMany) return;
     if (oldest.end !== "dropped" && endNeededUntil(oldest.keepUntil) > book.now)
       raise(book, (oldest.endedAt ?? book.now) + AHEAD_MS);
-    book.del("session", oldest.key);
+    book.del("ending", oldest.key);
   }
 }
 

@@ -1,5 +1,7 @@
+import type { Costs } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
-import type { LeaseRecord, OfferRecord, SessionRecord, WaiterRecord } from "./records.ts";
+import { isSameCost } from "./budgets.ts";
+import type { EndingRecord, LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
 
 /** The state of a session according to the book. Every answer is derived from it, whichever instance made the decision. */
 export type Standing =
@@ -9,7 +11,7 @@ export type Standing =
   /** `isBegun`: the session waited before, and the book dropped it when its instance died. */
   | { readonly kind: "unknown"; readonly isBegun: boolean };
 
-export type EndOfSession = Omit<SessionRecord, "kind" | "key">;
+export type EndOfSession = Omit<EndingRecord, "kind" | "key">;
 
 const UNKNOWN: Standing = { kind: "unknown", isBegun: false };
 const DROPPED: Standing = { kind: "unknown", isBegun: true };
@@ -19,7 +21,7 @@ export function standingOf(book: Book, session: string, now: number): Standing {
   if (lease !== undefined && !lease.isReleased && lease.endsAt > now) return { kind: "held", lease };
   const waiter = book.get("waiter", session);
   if (waiter !== undefined) return { kind: "waiting", waiter, offer: book.get("offer", session) };
-  const record = book.get("session", session);
+  const record = book.get("ending", session);
   if (record !== undefined && record.keepUntil > now)
     return record.end === "dropped" ? DROPPED : { kind: "ended", record };
   return lease === undefined ? UNKNOWN : released(lease);
@@ -27,4 +29,20 @@ export function standingOf(book: Book, session: string, now: number): Standing {
 
 function released({ keepUntil }: LeaseRecord): Standing {
   return { kind: "ended", record: { end: "released", keepUntil } };
+}
+
+/** What a session asked for. */
+interface Demands {
+  readonly width?: number | undefined;
+  readonly cost?: Costs | undefined;
+}
+
+export function isSameDemand(a: Demands, b: Demands): boolean {
+  return (a.width ?? 1) === (b.width ?? 1) && isSameCost(a.cost, b.cost);
+}
+
+/** Whether the session asked for something else. One that waits after its deadline is no longer the session of its id. */
+export function hasOtherDemand(standing: Standing, demands: Demands, now: number): boolean {
+  if (standing.kind === "held") return standing.lease.width !== (demands.width ?? 1);
+  return standing.kind === "waiting" && standing.waiter.deadlineAt > now && !isSameDemand(standing.waiter, demands);
 }

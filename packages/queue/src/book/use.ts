@@ -1,4 +1,4 @@
-import { ROUNDING_MS, usedPerWeight } from "../order/order.ts";
+import { ownsPart, ROUNDING_MS, usedPerWeight } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import type { Bucket } from "./bucket.ts";
 import type { AccountRecord } from "./records.ts";
@@ -36,11 +36,8 @@ export function charge(book: Book, name: string, weight?: number, level?: number
     weight: nextWeight,
     usedMs,
     asOf: at,
-    denyUntil: account?.denyUntil,
-    denyReason: account?.denyReason,
-    waitCount: account?.waitCount,
-    waitCountedAt: account?.waitCountedAt,
-    virtualTime: account?.virtualTime,
+    refusedAt: account?.refusedAt,
+    weighted: account?.weighted,
   };
   book.put(charged);
   return charged;
@@ -57,37 +54,42 @@ export function join(book: Book, name: string, weight: number, isReturning = fal
   charge(book, name, weight, isReturning ? lowestLevel(book) : undefined);
 }
 
-/** The use per weight of the bucket that is next. Undefined: no bucket is. */
+/** The use per weight of the best bucket that waits. Undefined: none waits. */
 function lowestLevel(book: Book): number | undefined {
   book.runMeter();
-  const { index, head, inFlight } = book;
-  const best = index.order.best(index.ledger.level(head.slots, inFlight), head.meterAt);
-  return best === undefined ? undefined : usedPerWeight(best, head.meterAt);
+  const best = book.index.order.first(book);
+  return best && usedPerWeight(best, book.head.meterAt);
+}
+
+/** Whether the bucket is in zone 0 or 1 of the order. */
+export function isInShare(book: Book, name: string): boolean {
+  const bucket = book.index.bucket(name);
+  return bucket !== undefined && ownsPart(bucket, book.shares);
 }
 
 /**
- * Call before a waiter leaves. The scheduler's numbers of a bucket are kept for `idleMs` after its last waiter, and the
- * account says when that was.
+ * Call before a waiter leaves. The other numbers of an account are kept for `idleMs` after the last waiter of the bucket,
+ * and the account says when that was.
  */
-export function chargeTurns(book: Book, name: string): void {
-  if (book.index.bucket(name)?.hasTurns === true) charge(book, name);
+export function leave(book: Book, name: string): void {
+  if (book.index.bucket(name)?.hasNumbers === true) charge(book, name);
 }
 
 /** Deletes the account of a bucket without slots or waiters if that changes no decision (USE4). */
 export function retire(book: Book, name: string): void {
   const bucket = book.index.bucket(name);
-  if (bucket?.account === undefined || bucket.isActive || bucket.isDenied || bucket.hasTurns) return;
+  if (bucket?.account === undefined || bucket.isActive || bucket.hasNumbers) return;
   if (isPassed(book, bucket)) book.del("account", name);
 }
 
-/** Deletes the scheduler's numbers of buckets that were idle for `idleMs`, and idle accounts that the meter has passed. */
+/** Deletes the other numbers of buckets that were idle for `idleMs`, and idle accounts that the meter has passed. */
 export function retireIdle(book: Book, idleMs: number): void {
   for (let bucket = book.index.nextResting; bucket?.account !== undefined; bucket = book.index.nextResting) {
     if (book.now - bucket.asOf < idleMs) break;
-    book.put({ ...bucket.account, waitCount: undefined, waitCountedAt: undefined, virtualTime: undefined });
+    book.put({ ...bucket.account, refusedAt: undefined, weighted: undefined });
   }
   for (let bucket = book.index.nextIdle; bucket?.account !== undefined; bucket = book.index.nextIdle) {
-    if (!isPassed(book, bucket) || bucket.isDenied) return;
+    if (!isPassed(book, bucket)) return;
     book.del("account", bucket.name);
   }
 }

@@ -1,7 +1,8 @@
-import { IndexedHeap } from "../indexed-heap.ts";
+import { IndexedHeap } from "slotkeeper/parts";
 import { SmallMap } from "../small-map.ts";
 import type { Bucket, WaiterEntry } from "./bucket.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
+import type { Widths } from "./widths.ts";
 
 /** What the index of waiters needs from the index of buckets. */
 interface Buckets {
@@ -9,6 +10,7 @@ interface Buckets {
   /** Call before anything about the bucket changes. */
   detach(bucket: Bucket): void;
   hasOffer(session: string): boolean;
+  readonly widths: Widths;
 }
 
 /**
@@ -96,7 +98,8 @@ export class WaiterIndex {
   #replace(entry: WaiterEntry, after: WaiterRecord | undefined): void {
     const { bucket } = entry;
     this.#buckets.detach(bucket);
-    if (bucket.young.has(entry) && !entry.isOffered) bucket.waiting--;
+    if (bucket.young.has(entry)) this.#buckets.widths.add(entry.record.width, -1);
+    if (bucket.young.has(entry) && !entry.isOffered) bucket.waiting -= entry.record.width;
     bucket.ready.remove(entry);
     bucket.young.remove(entry);
     bucket.outside.remove(entry);
@@ -116,8 +119,9 @@ export class WaiterIndex {
       return;
     }
     bucket.young.push(entry);
+    this.#buckets.widths.add(after.width, 1);
     if (entry.isOffered) return;
-    bucket.waiting++;
+    bucket.waiting += after.width;
     if (this.#isGone(entry)) {
       this.#gone ??= new IndexedHeap("goneIndex", isLongerAway);
       this.#gone.push(entry);

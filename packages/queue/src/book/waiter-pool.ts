@@ -1,6 +1,6 @@
 import { SHARED_BUCKET } from "@slotkeeper/protocol";
+import { IndexedHeap } from "slotkeeper/parts";
 import type { HostPolicy } from "../host-policy.ts";
-import { IndexedHeap } from "../indexed-heap.ts";
 import { type Bucket, isOlder, type WaiterEntry } from "./bucket.ts";
 
 /** A bucket that may have no waiter yet. */
@@ -23,7 +23,7 @@ interface Places {
  * WPOOL4 A waiter whose client is away keeps its place only while no other waiter needs it. After `collectMs` it gives the
  *   place to a waiter outside whose client is present (`admitWaiters`). It keeps its arrival time, and waits for a place
  *   again when its client returns. So clients that vanished cannot fill the pool.
- * WPOOL5 If a slot is free and no waiter inside can have it, a waiter inside whose bucket was refused for its limit or
+ * WPOOL5 If a slot is free and no waiter inside can have it, a waiter inside whose bucket is at its limit or in its
  *   cooldown gives its place to a waiter outside whose bucket could be granted (`swap`). So buckets that cannot be
  *   granted do not hide one that can. While no slot is free, all keep their places: no waiter could be granted.
  * The shared bucket and named semaphores have no limit per bucket. Cost: O(log buckets).
@@ -33,7 +33,7 @@ export class WaiterPool {
   // Created when first needed: many hosts never have a waiter.
   #largest: IndexedHeap<"largestIndex", Bucket> | undefined;
   #fewest: IndexedHeap<"fewestIndex", Bucket> | undefined;
-  /** Buckets inside that were refused. */
+  /** Buckets inside that could not be granted. */
   #stuck: IndexedHeap<"stuckIndex", Bucket> | undefined;
   /** Buckets outside that could be granted. */
   #grantable: IndexedHeap<"grantableIndex", Bucket> | undefined;
@@ -62,7 +62,7 @@ export class WaiterPool {
     if (bucket.places > 0) {
       this.#largest ??= new IndexedHeap("largestIndex", losesBefore);
       this.#largest.push(bucket);
-      if (bucket.isDenied) {
+      if (bucket.waiting > 0 && !bucket.isGrantable) {
         this.#stuck ??= new IndexedHeap("stuckIndex", losesBefore);
         this.#stuck.push(bucket);
       }
@@ -70,7 +70,7 @@ export class WaiterPool {
     if (bucket.outsiders > 0) {
       this.#fewest ??= new IndexedHeap("fewestIndex", entersBefore);
       this.#fewest.push(bucket);
-      if (bucket.isGrantable) {
+      if (bucket.isGrantableOutside) {
         this.#grantable ??= new IndexedHeap("grantableIndex", entersBefore);
         this.#grantable.push(bucket);
       }

@@ -1,8 +1,7 @@
 import type { Book } from "./book.ts";
-import { dropOffer, endCooldowns } from "./leases.ts";
+import { dropOffer } from "./leases.ts";
 import type { WaiterRecord } from "./records.ts";
-import { joinTurns } from "./turns.ts";
-import { chargeTurns, join, retire } from "./use.ts";
+import { join, leave, retire } from "./use.ts";
 
 /**
  * The waiters of a host: joining, moving between instances, places in the pool, leaving. Only this file writes waiter
@@ -25,7 +24,7 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
   );
   if (displaces !== undefined) putOutside(book, displaces.record);
   if (isAdmitted) enterPool(book, waiter, isReturning);
-  const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt } = waiter;
+  const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, width, cost } = waiter;
   book.put({
     kind: "waiter",
     key,
@@ -37,6 +36,8 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
     openMs,
     isInside: isAdmitted,
     awayAt,
+    width,
+    cost,
   });
 }
 
@@ -55,9 +56,7 @@ export function admitWaiters(book: Book, collectMs: number): boolean {
 /** WPOOL5. Call it when every waiter inside that can have a slot has one. False: no waiter got a place. */
 export function swapStuck(book: Book): boolean {
   const { index, policy } = book;
-  if (book.free === 0 || !index.pool.hasOutsiders || !index.pool.isFull(policy)) return false;
-  // A cooldown that is over must not keep its bucket outside.
-  endCooldowns(book);
+  if (!book.canGrant || !index.pool.hasOutsiders || !index.pool.isFull(policy)) return false;
   const swap = index.pool.swap(policy);
   if (swap === undefined) return false;
   const { leaves, enters } = swap;
@@ -85,7 +84,7 @@ export function placeClient(book: Book, waiter: WaiterRecord, instance: string, 
 export function dropWaiter(book: Book, { key, bucket }: WaiterRecord): void {
   const offer = book.get("offer", key);
   if (offer !== undefined) dropOffer(book, offer);
-  chargeTurns(book, bucket);
+  leave(book, bucket);
   book.del("waiter", key);
   retire(book, bucket);
 }
@@ -102,11 +101,11 @@ function enterPool(
   isReturning?: boolean,
 ): void {
   join(book, bucket, weight, isReturning);
-  joinTurns(book, bucket);
+  book.index.order.join(book, bucket);
 }
 
 function putOutside(book: Book, waiter: WaiterRecord): void {
-  chargeTurns(book, waiter.bucket);
+  leave(book, waiter.bucket);
   book.put({ ...waiter, isInside: false });
   retire(book, waiter.bucket);
 }

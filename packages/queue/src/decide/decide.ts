@@ -1,15 +1,17 @@
+import { becomeIdle } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { isCounted, isPristine } from "../book/breaker.ts";
-import { allowBuckets } from "../book/deny.ts";
-import { becomeIdle } from "../book/heat.ts";
+import { keepSpent, tidyBudgets } from "../book/budgets.ts";
 import { dropOffer, endCooldowns, endLease } from "../book/leases.ts";
 import { forgetCapacity, useLimits } from "../book/limits.ts";
 import type { LeaseRecord, OfferRecord } from "../book/records.ts";
 import { endKeptUntil, forgetEnds, isStart, startForgotten } from "../book/session-ends.ts";
 import { retireIdle } from "../book/use.ts";
 import { admitWaiters, placeClient, swapStuck } from "../book/waiters.ts";
+import type { HostPolicy } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { type DecideContext, type Deciding, MISSING, OFFER_MS, wakeInstance } from "./deciding.ts";
+import { endImpossible } from "./first.ts";
 import { collectOffers, handOut, throttleWaiters } from "./hand-out.ts";
 import { takeInput } from "./take-input.ts";
 
@@ -27,19 +29,20 @@ export interface Decision {
 /** How many instances are notified of a commit that does not change their waiters. Each notification has a cost. */
 const MOST_NOTIFIED = 16;
 /** Inputs that create a host. */
-const CREATES: ReadonlySet<Input["kind"]> = new Set(["limits", "breaker"]);
+const CREATES: ReadonlySet<Input["kind"]> = new Set(["limits", "breaker", "pause"]);
 
 /**
  * Makes the decision about a host: applies the inputs to the book, then hands out free slots. The layers of the funnel
- * in order: 1 breaker, 2 waiter pool, 3 deny windows, 4 heat, 5 quota, 6 turns, 7 slot with bucket limit and cooldown.
+ * in order: 1 breaker, 2 waiter pool, 3 limit and cooldown of the bucket, 4 to 6 the order, 7 slot.
  *
- * DECIDE1 A host never has more than `slots` leases and offers, and a bucket never more than its limit.
+ * DECIDE1 The leases and offers of a host never occupy more than `slots`, and those of a bucket never more than its limit.
  * DECIDE2 A session gets at most one slot in its life, and none after it ended or after its deadline.
  * DECIDE3 Only the token of a lease controls it, and no longer than the lease: a released, revoked or expired slot has
  *   no owner.
  * DECIDE4 The fences of a host only grow.
  * DECIDE5 What ends by time ends at exactly its time and in order, so that use and meter are exact.
- * DECIDE6 A slot is never left free while a waiter may have it.
+ * DECIDE6 A slot is never left free while a waiter may have it, except for a first that needs several (`first.ts`).
+ *   While an operator has paused the host, no waiter may.
  * DECIDE7 The best-ranked waiter goes first (`order.ts`), at any instance. Each grant counts before the next one is
  *   chosen.
  * DECIDE8 The same book, inputs and context give the same changes.
@@ -48,17 +51,21 @@ const CREATES: ReadonlySet<Input["kind"]> = new Set(["limits", "breaker"]);
 export function decide(book: Book, inputs: readonly Input[], context: DecideContext): Decision {
   const deciding: Deciding = { book, context, inputs, notes: [], wake: [] };
   const now = Math.max(context.now, book.head.now);
-  book.index.useTurns(context.scheduler.isEnabled);
   if (book.limits === undefined && !inputs.some((input) => createsHost(input, context))) return unknownHost(inputs);
   catchUp(deciding, now);
   if (book.tag === undefined) startForgotten(book);
   forgetCapacity(book);
+  const policy = book.limits === undefined ? undefined : book.policy;
   useLimits(book, context.limits);
+  keepSpent(book);
+  const isWeighted = context.scheduler.isEnabled && book.policy.budgets === undefined;
+  book.index.useScheduler(isWeighted ? context : undefined);
   const outcomes = inputs.map((input) => takeInput(deciding, input));
+  if (policy !== undefined && isOther(policy, book.policy)) endImpossible(deciding);
   // First the breaker: an offer from before it opened becomes no lease.
   throttleWaiters(deciding);
   collectOffers(deciding);
-  allowBuckets(book);
+  if ((book.index.nextCoolAt ?? Number.POSITIVE_INFINITY) <= book.now) endCooldowns(book);
   admitWaiters(book, context.collectMs);
   // A grant frees a place in the pool, and the waiter that gets it may be granted a slot, too.
   do handOut(deciding);
@@ -73,6 +80,10 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
     wake: deciding.wake,
     isForgotten: inputs.some(({ kind }) => kind === "forget") && isForgettable(book),
   };
+}
+
+function isOther(before: HostPolicy, after: HostPolicy): boolean {
+  return before !== after && JSON.stringify(before) !== JSON.stringify(after);
 }
 
 /**
@@ -147,6 +158,7 @@ function tidy(book: Book, { idleMs, mostEnds }: DecideContext): void {
   endCooldowns(book);
   retireIdle(book, idleMs);
   forgetCapacity(book);
+  if (book.size("budget") > 0 || book.head.fullAt !== undefined) tidyBudgets(book);
   if (book.size("waiter") === 0) becomeIdle(book);
   book.draft.now = book.now;
 }
@@ -156,11 +168,12 @@ function tidy(book: Book, { idleMs, mostEnds }: DecideContext): void {
  * of the meter starts again at the meter.
  */
 function isForgettable(book: Book): boolean {
-  const { lastEndAt, breaker, forgottenAt } = book.head;
-  if (book.inFlight > 0 || book.live !== undefined || !isStart(forgottenAt, book.now)) return false;
+  const { lastEndAt, breaker, forgottenAt, fullAt = 0 } = book.head;
+  if (book.inFlight > 0 || fullAt > book.now || book.live !== undefined || !isStart(forgottenAt, book.now))
+    return false;
   for (const { deadlineAt } of book.all("waiter")) if (deadlineAt > book.now) return false;
   if (lastEndAt !== undefined && lastEndAt + book.policy.smoothMs > book.now) return false;
   for (const { until } of book.all("cooldown")) if (until > book.now) return false;
-  for (const end of book.all("session")) if (endKeptUntil(end) > book.now) return false;
+  for (const end of book.all("ending")) if (endKeptUntil(end) > book.now) return false;
   return isPristine(breaker, book.now, book.policy.breaker);
 }

@@ -19,7 +19,6 @@ export interface DecideContext {
   /** How many ends of sessions the host keeps. */
   readonly mostEnds: number;
   readonly scheduler: SchedulerOptions;
-  readonly random: () => number;
   /** At least 128 random bits, for slot tokens. */
   readonly newSecret: () => string;
   /** Whether this instance has a poll of the session open. */
@@ -50,6 +49,7 @@ export interface Deciding {
 export const DONE: Outcome = { kind: "done" };
 export const MISSING: Outcome = { kind: "missing" };
 export const FORGOTTEN: Outcome = { kind: "forgotten" };
+export const OTHER_DEMANDS: Outcome = { kind: "other-demands" };
 
 /** How long an offer lasts for a waiter whose poll is recorded as open at another instance. */
 export const OFFER_MS = 50;

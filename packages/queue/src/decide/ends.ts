@@ -1,7 +1,8 @@
+import { addWait } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
-import { addWait } from "../book/heat.ts";
-import { dropLease, releaseLease } from "../book/leases.ts";
-import type { LeaseRecord, SessionRecord, WaiterRecord } from "../book/records.ts";
+import { giveBack } from "../book/budgets.ts";
+import { releaseLease, takeBackLease } from "../book/leases.ts";
+import type { EndingRecord, LeaseRecord, WaiterRecord } from "../book/records.ts";
 import { endNeededUntil, isEndForgotten, rememberEnd } from "../book/session-ends.ts";
 import { standingOf } from "../book/standing.ts";
 import { dropWaiter } from "../book/waiters.ts";
@@ -29,22 +30,32 @@ export interface Ending {
 }
 
 type EndInput = Input & { kind: "end" };
-type More = Pick<SessionRecord, "code" | "retryAt">;
+type More = Pick<EndingRecord, "code" | "retryAt">;
+/** One that became impossible counts as a timeout. */
+type End = EndNote["end"] | "impossible";
 
 export function beginSession({ notes }: Deciding, { session, bucket }: Pick<Ending, "session" | "bucket">): void {
   notes.push({ kind: "begun", session, bucket });
 }
 
-export function endSession({ book, context, notes }: Deciding, ending: Ending, end: EndNote["end"], more?: More): void {
+export function endSession({ book, context, notes }: Deciding, ending: Ending, end: End, more?: More): void {
   const { session, bucket, arrivedAt, keepUntil } = ending;
   rememberEnd(book, { key: session, end, instance: context.instance, keepUntil, ...more });
   const waitedMs = Math.max(0, Math.min(book.now, keepUntil) - arrivedAt);
-  const reason = book.now >= keepUntil ? "deadline" : "idle";
-  notes.push({ kind: "ended", session, bucket, end, reason, code: more?.code ?? 0, waitedMs });
+  const reason = end === "impossible" ? end : book.now >= keepUntil ? "deadline" : "idle";
+  notes.push({
+    kind: "ended",
+    session,
+    bucket,
+    end: end === "impossible" ? "timeout" : end,
+    reason,
+    code: more?.code ?? 0,
+    waitedMs,
+  });
 }
 
 /** Ends a session that waits. Its instance is notified, because the client may have a poll open there. */
-export function endWaiter(deciding: Deciding, waiter: WaiterRecord, end: EndNote["end"], more?: More): void {
+export function endWaiter(deciding: Deciding, waiter: WaiterRecord, end: End, more?: More): void {
   const { key: session, bucket, arrivedAt, deadlineAt: keepUntil, instance } = waiter;
   if (end === "timeout") addWait(deciding.book, deciding.book.now - arrivedAt);
   dropWaiter(deciding.book, waiter);
@@ -60,7 +71,7 @@ export function isUndelivered({ context }: Deciding, { instance, session, fence 
 /** Takes back a slot that no client got. */
 export function takeLease({ book, notes }: Deciding, lease: LeaseRecord): void {
   const { session, bucket, fence } = lease;
-  dropLease(book, lease);
+  takeBackLease(book, lease);
   notes.push({ kind: "returned", session, bucket, fence });
 }
 
@@ -100,7 +111,10 @@ function cancelHeld(deciding: Deciding, input: EndInput, lease: LeaseRecord): Ou
   if (input.end !== "canceled" || isOfEarlier(book, input, lease.keepUntil)) return MISSING;
   if (isUndelivered(deciding, lease)) takeLease(deciding, lease);
   else if (input.at - lease.grantedAt > context.cancelMs) return MISSING;
-  else releaseLease(book, lease, lease.grantedAt);
+  else {
+    releaseLease(book, lease, lease.grantedAt);
+    giveBack(book, lease.charge);
+  }
   endSession(deciding, { ...input, keepUntil: lease.keepUntil }, input.end);
   if (lease.instance !== context.instance) wakeInstance(deciding, lease.instance);
   return DONE;
@@ -116,7 +130,7 @@ function endUnknown(deciding: Deciding, input: EndInput, isBegun: boolean): Outc
   const { book } = deciding;
   const { session, keepUntil } = input;
   // If its end may have been forgotten, the session counts as ended.
-  const record = book.get("session", session);
+  const record = book.get("ending", session);
   const isRecorded = record !== undefined && record.end !== "dropped" && record.keepUntil >= keepUntil;
   if (isRecorded || endNeededUntil(keepUntil) <= book.now) return MISSING;
   const wasBegun = isBegun || record?.end === "dropped";

@@ -1,16 +1,19 @@
+import { addWait } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { phaseFor, throttleFor, viewBreaker } from "../book/breaker.ts";
 import type { Bucket } from "../book/bucket.ts";
-import { denyBucket } from "../book/deny.ts";
-import { addWait, isHot } from "../book/heat.ts";
 import { dropOffer, grantLease, offerSlot } from "../book/leases.ts";
 import type { WaiterRecord } from "../book/records.ts";
-import { countWait, halveWait, takeTurn } from "../book/turns.ts";
+import { charge } from "../book/use.ts";
 import { placeClient } from "../book/waiters.ts";
 import { bucketLimit } from "../host-policy.ts";
 import { slotTokenOf } from "../slot-token.ts";
 import { type Deciding, OFFER_MS, wakeInstance } from "./deciding.ts";
 import { endWaiter } from "./ends.ts";
+import { fits, isTooWide, mayBeFirst, setFirst } from "./first.ts";
+
+/** How often a bucket is reported as refused if there is no cooldown. */
+const REFUSED_MS = 3_000;
 
 /**
  * Turns offers into leases if the session has a poll open here. If the client is known to be away, the slot goes to the
@@ -50,52 +53,75 @@ export function throttleWaiters(deciding: Deciding): void {
   }
 }
 
-/** Layers 4 to 7: DECIDE6, DECIDE7. */
+/** Layers 3 to 7: DECIDE6, DECIDE7. */
 export function handOut(deciding: Deciding): void {
   const { book } = deciding;
-  const { scheduler } = deciding.context;
-  const isWeighted = scheduler.isEnabled && isHostHot(deciding);
-  const freeBefore = book.free;
-  while (book.free > 0) {
-    const bucket = isWeighted ? book.index.nextTurn : bestBucket(deciding);
-    if (bucket === undefined) return;
-    const waiter = headOf(deciding, bucket);
-    if (waiter === undefined) continue;
-    const isProbe = isHalfOpen(deciding, waiter);
-    if (isProbe && book.index.probes >= book.policy.breaker.halfOpenProbes) return;
-    if (isWeighted) takeTurn(book, bucket, scheduler);
-    const reason = refusal(book, bucket.name, bucket.inFlight);
-    halveWait(book, bucket.name);
-    if (reason === undefined) hand(deciding, waiter, isProbe);
-    else deny(deciding, bucket, reason);
+  if (book.isPaused) {
+    setFirst(book, undefined);
+    return;
   }
-  if (!isWeighted) return;
-  if (book.free < freeBefore) book.draft.probedAt = book.now;
-  else considerInVain(deciding);
+  const { order } = book.index;
+  order.begin(book);
+  while (book.free > 0) {
+    const waiter = best(deciding);
+    if (waiter === AGAIN) continue;
+    const isProbe = waiter !== undefined && isHalfOpen(deciding, waiter);
+    if (isProbe && book.index.probes >= book.policy.breaker.halfOpenProbes) {
+      setFirst(book, undefined);
+      return;
+    }
+    refusePassedOver(deciding);
+    const isFirst = waiter !== undefined && !fits(book, waiter);
+    setFirst(book, isFirst ? waiter.key : undefined);
+    if (waiter === undefined || isFirst) return;
+    order.granted(book, book.index.bucket(waiter.bucket) as Bucket);
+    hand(deciding, waiter, isProbe);
+  }
+  setFirst(book, undefined);
+  order.full(book);
 }
 
-function isHostHot(deciding: Deciding): boolean {
+/** The waiter was ended or is away. The next one must be chosen. */
+const AGAIN = Symbol("again");
+
+/**
+ * The waiter that gets the next grant: the best-ranked. If it needs more slots than are free and may not be first, the
+ * best-ranked of those that fit takes its place.
+ */
+function best(deciding: Deciding): WaiterRecord | typeof AGAIN | undefined {
   const { book } = deciding;
-  const hot = isHot(book, deciding.context);
-  if (hot !== book.head.isHot) book.draft.isHot = hot;
-  return hot;
+  const { order } = book.index;
+  const waiter = order.next(book)?.head?.record;
+  if (waiter === undefined || !isTooWide(book, waiter)) return waiter && present(deciding, waiter);
+  const checked = present(deciding, waiter);
+  if (checked === AGAIN || mayBeFirst(book, waiter)) return checked;
+  const narrow = order.next(book, book.free)?.head?.record;
+  return narrow && present(deciding, narrow);
 }
 
-function bestBucket(deciding: Deciding): Bucket | undefined {
-  const { index, head, inFlight, now } = deciding.book;
-  return index.order.best(index.ledger.level(head.slots, inFlight), now);
+/** Reports the lines that only their own limit or cooldown keeps from the slot. */
+function refusePassedOver({ book, notes }: Deciding): void {
+  for (let line = book.index.order.passedOver(book); line !== undefined; line = book.index.order.passedOver(book)) {
+    book.put({ ...charge(book, line.name), refusedAt: book.now });
+    book.index.order.refused(book, line);
+    notes.push({ kind: "refused", bucket: line.name });
+  }
 }
 
-/** The oldest waiter of the bucket, if its client is present and its deadline has not passed. */
-function headOf(deciding: Deciding, bucket: Bucket): WaiterRecord | undefined {
-  const { book } = deciding;
-  const entry = bucket.head;
-  if (entry === undefined) return undefined;
-  const { record } = entry;
-  if (placeAway(deciding, record)) return undefined;
-  if (record.deadlineAt > book.now) return record;
-  endWaiter(deciding, record, "timeout");
-  return undefined;
+/** A bucket is reported at most once between two of its grants, and at most once per cooldown (or 3 s). */
+function forgetRefusal(book: Book, name: string): void {
+  const { cooldownMs } = book.policy;
+  const refusedAt = book.index.bucket(name)?.account?.refusedAt ?? Number.POSITIVE_INFINITY;
+  if (book.now - refusedAt < (cooldownMs > 0 ? cooldownMs : REFUSED_MS)) return;
+  book.put({ ...charge(book, name), refusedAt: undefined });
+}
+
+/** The waiter, if its client is present and its deadline has not passed. */
+function present(deciding: Deciding, waiter: WaiterRecord): WaiterRecord | typeof AGAIN {
+  if (placeAway(deciding, waiter)) return AGAIN;
+  if (waiter.deadlineAt > deciding.book.now) return waiter;
+  endWaiter(deciding, waiter, "timeout");
+  return AGAIN;
 }
 
 /**
@@ -115,21 +141,11 @@ function isHalfOpen(deciding: Deciding, { openMs }: WaiterRecord): boolean {
   return phaseFor(viewBreaker(book.head.breaker, book.now), openMs) === "half-open";
 }
 
-/** Layer 7: why the bucket itself may not get a slot. */
-export function refusal(book: Book, name: string, inFlight: number): "ip-limit" | "cooldown" | undefined {
-  if (inFlight >= bucketLimit(book.policy, name)) return "ip-limit";
-  return (book.get("cooldown", name)?.until ?? 0) > book.now ? "cooldown" : undefined;
-}
-
-function deny(deciding: Deciding, bucket: Bucket, reason: "ip-limit" | "cooldown"): void {
-  denyBucket(deciding.book, bucket.name, reason, deciding.context.random());
-  deciding.notes.push({ kind: "denied", bucket: bucket.name });
-}
-
 /** Grants a lease if the client has a poll open here, otherwise makes an offer. */
 export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean): void {
   const { book } = deciding;
   const { instance, isPolledHere, newSecret, collectMs } = deciding.context;
+  forgetRefusal(book, waiter.bucket);
   if (isPolledHere(waiter.key)) {
     const waitedMs = book.now - waiter.arrivedAt;
     addWait(book, waitedMs);
@@ -141,17 +157,4 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
   const isHere = waiter.instance === instance;
   offerSlot(book, waiter, book.now + (isHere || waiter.awayAt !== undefined ? collectMs : OFFER_MS), isProbe);
   if (!isHere) wakeInstance(deciding, waiter.instance);
-}
-
-/**
- * Layer 5: no slot is free. Considering a bucket in vain raises its weight, but does not use its turn: otherwise each
- * bucket that joins later would overtake those that have waited for long. It happens at most once per poll interval,
- * and the quota limits the number of buckets.
- */
-function considerInVain({ book, context }: Deciding): void {
-  const { scheduler, pollIntervalMs } = context;
-  if (book.now - (book.head.probedAt ?? Number.NEGATIVE_INFINITY) < pollIntervalMs) return;
-  const buckets = book.index.firstTurns(scheduler.maxProbesPerCycle ?? book.policy.slots);
-  book.draft.probedAt = book.now;
-  for (const bucket of buckets) countWait(book, bucket, pollIntervalMs);
 }

@@ -1,15 +1,19 @@
+import { becomeBusy } from "../book/average-wait.ts";
+import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
-import { becomeBusy } from "../book/heat.ts";
-import { endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
-import { joinCapacity, useLive } from "../book/limits.ts";
-import type { LeaseRecord, SessionRecord, WaiterRecord } from "../book/records.ts";
+import { missingBudgets, settle } from "../book/budgets.ts";
+import { dropOffer, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
+import { joinCapacity, setLiveLimits, setPaused } from "../book/limits.ts";
+import type { EndingRecord, LeaseRecord, WaiterRecord } from "../book/records.ts";
 import { extendEnd, isEndForgotten, noteArrival, rememberEnd } from "../book/session-ends.ts";
-import { standingOf } from "../book/standing.ts";
+import { hasOtherDemand, standingOf } from "../book/standing.ts";
 import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
+import { bucketLimit } from "../host-policy.ts";
 import type { Input, Outcome } from "../inputs.ts";
-import { type Deciding, DONE, FORGOTTEN, MISSING } from "./deciding.ts";
+import { type Deciding, DONE, FORGOTTEN, MISSING, OTHER_DEMANDS } from "./deciding.ts";
 import { beginSession, endSession, endWaiter, isUndelivered, takeEnd, takeLease } from "./ends.ts";
-import { hand, refusal } from "./hand-out.ts";
+import { impossible, unknownCost } from "./first.ts";
+import { hand } from "./hand-out.ts";
 
 /** Applies one input to the book. It grants no slots, except to a new session when no other session waits. */
 export function takeInput(deciding: Deciding, input: Input): Outcome {
@@ -35,8 +39,10 @@ export function takeInput(deciding: Deciding, input: Input): Outcome {
       setBreaker(deciding, input.isOpen);
       return DONE;
     case "limits":
-      useLive(deciding.book, input.limits);
+      setLiveLimits(deciding.book, input.limits);
       return DONE;
+    case "pause":
+      return pause(deciding.book, input.isPaused);
     case "unspace":
       if (deciding.book.head.lastEndAt !== undefined) deciding.book.draft.lastEndAt = undefined;
       return DONE;
@@ -53,6 +59,7 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   const { instance } = deciding.context;
   const standing = standingOf(book, input.session, book.now);
   const isLate = book.now >= input.deadlineAt;
+  if (!isLate && hasOtherDemand(standing, input, book.now)) return OTHER_DEMANDS;
   if (standing.kind === "held" && !(isLate && standing.lease.keepUntil > input.deadlineAt))
     ownLease(book, standing.lease, instance, input.deadlineAt);
   // After its deadline a session gets no slot. A slot with a later deadline belongs to a later session of the same id.
@@ -82,14 +89,25 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }, isBegun: b
   if (!isBegun && mayHaveEnded(deciding, input)) return FORGOTTEN;
   noteArrival(book, input.arrivedAt);
   const throttled = throttledFor(deciding, input.openMs);
-  const isRefused = throttled === undefined && !joinsCapacity(deciding, input);
+  const isNew = !isBegun && input.isReturning !== true;
+  const never = throttled === undefined ? impossible(book, input, slotsFor(deciding, input)) : undefined;
+  const refused = isNew && throttled === undefined ? (never ?? unknownCost(book, input)) : undefined;
+  if (refused !== undefined) return { kind: "impossible", ...refused };
+  const isRefused = throttled === undefined && never === undefined && !joinsCapacity(deciding, input);
   if (isRefused) return { kind: "mismatch", capacity: book.head.slots };
-  if (isBegun) book.del("session", input.session);
+  if (isBegun) book.del("ending", input.session);
   else beginSession(deciding, input);
   if (throttled !== undefined) endThrottled(deciding, input, throttled);
+  else if (never !== undefined) endSession(deciding, { ...input, keepUntil: input.deadlineAt }, "impossible");
   else if (isAlone(deciding, input)) hand(deciding, waiterOf(input, deciding.context.instance), false);
   else join(deciding, input);
   return DONE;
+}
+
+/** The slots of the host. A named semaphore without users gets the number that its first user asks for. */
+function slotsFor({ book, context }: Deciding, { limit }: Input & { kind: "arrive" }): number {
+  const { capacity, slots } = book.head;
+  return context.isSemaphore && capacity === undefined ? (limit ?? book.policy.slots) : slots;
 }
 
 /** Whether a named semaphore has the capacity that the session asks for. */
@@ -102,25 +120,41 @@ function joinsCapacity({ book, context }: Deciding, { limit, isReturning }: Inpu
  * weighted scheduler counts every wait and turn, so it does not apply there. The reference book of the tests has no such
  * shortcut, and must decide the same.
  */
-function isAlone({ book, context, inputs }: Deciding, { session, bucket }: Input & { kind: "arrive" }): boolean {
+function isAlone(
+  { book, context, inputs }: Deciding,
+  { session, bucket, width, cost }: Input & { kind: "arrive" },
+): boolean {
   if (context.scheduler.isEnabled) return false;
-  if (inputs.length > 1 || book.size("waiter") > 0 || book.free === 0 || !context.isPolledHere(session)) return false;
+  if (
+    inputs.length > 1 ||
+    book.size("waiter") > 0 ||
+    book.free < width ||
+    book.isPaused ||
+    !context.isPolledHere(session)
+  )
+    return false;
   const { breaker } = book.head;
-  if (breaker.openedAt !== undefined || book.index.bucket(bucket)?.isDenied === true) return false;
-  return refusal(book, bucket, book.index.bucket(bucket)?.inFlight ?? 0) === undefined;
+  if (breaker.openedAt !== undefined) return false;
+  if (missingBudgets(book, cost).length > 0) return false;
+  const held = book.index.bucket(bucket)?.inFlight ?? 0;
+  return held + width <= bucketLimit(book.policy, bucket) && (book.get("cooldown", bucket)?.until ?? 0) <= book.now;
 }
 
 function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }): void {
   const { book } = deciding;
   const { instance, pollIntervalMs } = deciding.context;
-  const { session, bucket, weight, arrivedAt, deadlineAt, openMs } = input;
+  const { session, bucket, weight, arrivedAt, deadlineAt, openMs, width, cost } = input;
   const awayAt = input.kind === "return" ? input.awayAt : undefined;
   if (book.size("waiter") === 0) becomeBusy(book, pollIntervalMs);
   const isReturning = input.kind === "arrive" && input.isReturning === true;
-  addWaiter(book, { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt }, isReturning);
+  addWaiter(
+    book,
+    { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, width, cost },
+    isReturning,
+  );
 }
 
-type Throttle = Pick<SessionRecord, "code" | "retryAt">;
+type Throttle = Pick<EndingRecord, "code" | "retryAt">;
 
 /** Records the end, because the client may use its token at any instance, which must find that the session has ended. */
 function endThrottled(deciding: Deciding, input: Input & { kind: "arrive" | "return" }, throttle: Throttle): void {
@@ -152,17 +186,23 @@ function takeBack(deciding: Deciding, input: Input & { kind: "return" }): Outcom
   if (lease.fence !== input.fence || isTaken) return MISSING;
   takeLease(deciding, lease);
   const throttled = throttledFor(deciding, input.openMs);
-  if (book.now >= input.deadlineAt) endSession(deciding, { ...input, keepUntil: input.deadlineAt }, "timeout");
+  const ending = { ...input, keepUntil: input.deadlineAt };
+  if (book.now >= input.deadlineAt) endSession(deciding, ending, "timeout");
+  else if (impossible(book, input, book.head.slots) !== undefined) endSession(deciding, ending, "impossible");
   else if (throttled !== undefined) endThrottled(deciding, input, throttled);
   else join(deciding, input);
   return DONE;
 }
 
-function release(deciding: Deciding, { slotToken, hitAt, status }: Input & { kind: "release" }): Outcome {
+function release(deciding: Deciding, { slotToken, hitAt, status, used }: Input & { kind: "release" }): Outcome {
   const { book } = deciding;
   const lease = held(deciding, slotToken);
-  if (status !== undefined) report(deciding, status, lease?.isProbe ?? false);
+  // A repeated release counts no second time.
   if (lease === undefined) return MISSING;
+  const { openedAt = 0 } = book.head.breaker;
+  // The probe of an earlier opening says nothing about this one.
+  if (status !== undefined) report(deciding, status, lease.isProbe && lease.grantedAt >= openedAt);
+  if (used !== undefined && lease.charge !== undefined) settle(book, lease.charge, used);
   const endsAt = releaseLease(book, lease, hitAt);
   return { kind: "released", bucket: lease.bucket, endsAt, heldMs: book.now - lease.grantedAt };
 }
@@ -185,6 +225,13 @@ function revoke(deciding: Deciding, { fence }: Input & { kind: "revoke" }): Outc
 function held(deciding: Deciding, slotToken: string): LeaseRecord | undefined {
   const lease = deciding.book.get("lease", slotToken);
   return lease?.isReleased === true ? undefined : lease;
+}
+
+/** An offer is not a grant yet: its waiter keeps its place, and gets no slot before the host goes on. */
+function pause(book: Book, isPaused: boolean): Outcome {
+  setPaused(book, isPaused);
+  if (isPaused) for (const offer of Array.from(book.all("offer"))) dropOffer(book, offer);
+  return DONE;
 }
 
 /** An operator opens or closes the breaker. */
@@ -213,8 +260,8 @@ function bury(deciding: Deciding, instance: string): Outcome {
 }
 
 function waiterOf(input: Input & { kind: "arrive" }, instance: string): WaiterRecord {
-  const { session: key, bucket, weight, arrivedAt, deadlineAt, openMs } = input;
-  return { kind: "waiter", key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, isInside: true };
+  const { session: key, bucket, weight, arrivedAt, deadlineAt, openMs, width, cost } = input;
+  return { kind: "waiter", key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, isInside: true, width, cost };
 }
 
 /** A repeated first call continues the session with its first arrival and a later deadline. */

@@ -1,5 +1,7 @@
-import type { BlockedBy, PollAnswer } from "@slotkeeper/protocol";
+import type { BlockedBy, Costs, PollAnswer } from "@slotkeeper/protocol";
+import type { Book } from "../book/book.ts";
 import { phaseFor } from "../book/breaker.ts";
+import { missingBudgets } from "../book/budgets.ts";
 import type { EndOfSession, Standing } from "../book/standing.ts";
 import type { Entry } from "./entry.ts";
 import type { Host } from "./host.ts";
@@ -8,9 +10,18 @@ import type { Host } from "./host.ts";
 export function answerOf(standing: Standing, entry: Entry, now: number): PollAnswer {
   switch (standing.kind) {
     case "held": {
-      const { key: slotToken, fence, endsAt } = standing.lease;
+      const { key: slotToken, fence, endsAt, width, charge } = standing.lease;
       const { slots: limit } = entry.host.book.head;
-      return { result: "granted", session: entry.claims, slotToken, limit, fence, leaseMs: endsAt - now };
+      return {
+        result: "granted",
+        session: entry.claims,
+        slotToken,
+        limit,
+        fence,
+        leaseMs: endsAt - now,
+        width,
+        charged: charge?.costs,
+      };
     }
     case "ended":
       return endAnswer(standing.record, now);
@@ -46,14 +57,21 @@ export function pendingAnswer(entry: Entry, now: number, isStoreLate = false): P
     session: entry.claims,
     position,
     waiters,
-    estimatedWaitMs: estimatedWait(host, position),
+    estimatedWaitMs: estimatedWait(host, position, entry.claims.cost),
     blockedBy: isStoreLate ? "store" : blockedBy(host, id, now),
   };
 }
 
-/** Estimates the wait from the recent rate of grants. Undefined: the host has no rate yet. */
-export function estimatedWait({ grantIntervalMs }: Host, position: number): number | undefined {
-  return grantIntervalMs === undefined ? undefined : Math.round(position * grantIntervalMs);
+/** Estimates the wait from the recent rate of grants and the refill of its own budgets. Undefined: nothing is known yet. */
+export function estimatedWait({ grantIntervalMs, book }: Host, position: number, cost?: Costs): number | undefined {
+  const refillMs = book.limits === undefined ? 0 : refilledAt(book, cost) - book.now;
+  if (grantIntervalMs === undefined) return refillMs > 0 ? Math.round(refillMs) : undefined;
+  return Math.round(Math.max(position * grantIntervalMs, refillMs));
+}
+
+/** When all budgets can pay the cost. */
+function refilledAt(book: Book, cost: Costs | undefined): number {
+  return Math.max(book.now, ...missingBudgets(book, cost).map(({ at }) => at));
 }
 
 /** What a pending session waits for. */
@@ -62,9 +80,14 @@ export function blockedBy(host: Host, session: string, now: number): BlockedBy |
   const { book } = host;
   const waiter = book.get("waiter", session);
   if (waiter === undefined || book.get("offer", session) !== undefined) return undefined;
+  if (book.isPaused) return "paused";
   const bucket = book.index.bucket(waiter.bucket);
-  if (bucket?.deniedUntil !== undefined && bucket.deniedUntil > now) return bucket.account?.denyReason;
+  if (bucket?.obstacle !== undefined) return bucket.obstacle;
   if (!waiter.isInside) return "waiter-pool";
   if (phaseFor(host.breaker(now), waiter.openMs) === "half-open") return "breaker";
-  return "host-limit";
+  const { first } = book.head;
+  if (first !== undefined && first !== session) return "behind-first";
+  const [missing] = first === session ? missingBudgets(book, waiter.cost).toSorted((a, b) => b.at - a.at) : [];
+  if (missing !== undefined) return `budget:${missing.name}`;
+  return book.free > 0 && waiter.width > book.free ? "width" : "host-limit";
 }

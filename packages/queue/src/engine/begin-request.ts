@@ -1,4 +1,4 @@
-import { LIMITS, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import { type Costs, LIMITS, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import type { CallSignal } from "./call.ts";
 
 /** The first call of a session, for `FairQueue.begin`. A wrong field is a `TypeError`. */
@@ -18,6 +18,10 @@ export interface BeginRequest {
   readonly waitMs?: number | undefined;
   readonly maxWaitMs?: number | undefined;
   readonly throttleWindowMs?: number | undefined;
+  /** How many slots the session needs. They are granted together. */
+  readonly width?: number | undefined;
+  /** What the request costs, by the name of the budget. A budget that is not named costs its default. */
+  readonly cost?: Costs | undefined;
   /** The capacity of a named semaphore. */
   readonly limit?: number | undefined;
   readonly signal?: CallSignal | undefined;
@@ -25,7 +29,18 @@ export interface BeginRequest {
 
 /** Reports all wrong fields at once. For calls over HTTP, the schema has checked the fields before. */
 export function checkRequest(request: BeginRequest): void {
-  const { host, hostname, bucket, requestId, waitMs, maxWaitMs, throttleWindowMs, limit } = request;
+  const {
+    host,
+    hostname,
+    bucket,
+    requestId,
+    waitMs,
+    maxWaitMs,
+    throttleWindowMs,
+    limit,
+    width = 1,
+    cost = {},
+  } = request;
   const wrong: [field: keyof BeginRequest, expected: string][] = [];
   if (!isText(host, hostnameLength) || host === "") wrong.push(["host", `a name of 1 to ${hostnameLength} characters`]);
   if (!isText(bucket ?? "", bucketLength)) wrong.push(["bucket", `a string of at most ${bucketLength} characters`]);
@@ -34,6 +49,9 @@ export function checkRequest(request: BeginRequest): void {
   if (!isDuration(waitMs)) wrong.push(["waitMs", "a number from 0 up"]);
   if (!isDuration(maxWaitMs)) wrong.push(["maxWaitMs", "a number from 0 up"]);
   if (!isDuration(throttleWindowMs)) wrong.push(["throttleWindowMs", "a number from 0 up"]);
+  if (!Object.values(cost).every((amount) => Number.isFinite(amount) && amount >= 0))
+    wrong.push(["cost", "an object of numbers from 0 up"]);
+  if (!isCapacity(width)) wrong.push(["width", "a whole number from 1 up"]);
   if (limit !== undefined && !(hostname?.startsWith(SEMAPHORE_PREFIX) === true && isCapacity(limit)))
     wrong.push(["limit", `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`]);
   if (wrong.length === 0) return;

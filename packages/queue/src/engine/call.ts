@@ -14,6 +14,8 @@ export interface CallSignal {
 
 export interface CallInit {
   readonly cameAt: number;
+  /** How many calls of the store its host had sent (`HostCache.sent`). */
+  readonly cameAfter: number;
   /** When its window ends. The timer of the entry includes this time, so a held call needs no timer of its own. */
   readonly until: number;
   /** A first call that does not wait for a slot. It is never `granted`, as callers of the original service expect. */
@@ -29,15 +31,17 @@ export class Call {
   #resolve!: (answer: PollAnswer) => void;
   #reject!: (reason: unknown) => void;
   readonly cameAt: number;
+  readonly cameAfter: number;
   readonly until: number;
   readonly isFirst: boolean;
   readonly answered: Promise<PollAnswer>;
 
-  constructor(entry: Entry, { cameAt, until, isFirst, signal }: CallInit, onLeft: (entry: Entry) => void) {
+  constructor(entry: Entry, { cameAt, cameAfter, until, isFirst, signal }: CallInit, onLeft: (entry: Entry) => void) {
     this.#entry = entry;
     this.#signal = signal;
     this.#onLeft = onLeft;
     this.cameAt = cameAt;
+    this.cameAfter = cameAfter;
     this.until = until;
     this.isFirst = isFirst;
     this.answered = new Promise((resolve, reject) => {

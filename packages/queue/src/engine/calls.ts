@@ -1,6 +1,6 @@
 import type { BeginAnswer, CancelResult, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
 import { throttleFor } from "../book/breaker.ts";
-import { type Standing, standingOf } from "../book/standing.ts";
+import { hasOtherDemand, isSameDemand, type Standing, standingOf } from "../book/standing.ts";
 import { DEADLINE, endAnswer, throttledAnswer } from "./answers.ts";
 import { type BeginRequest, checkRequest } from "./begin-request.ts";
 import type { CallSignal } from "./call.ts";
@@ -8,6 +8,7 @@ import type { EngineContext } from "./context.ts";
 import { type Entry, endOf } from "./entry.ts";
 import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
+import { DemandMismatchError } from "./refused-request.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** No two arrival times of an instance are equal, so the order within a bucket is the same at every instance. */
@@ -41,7 +42,9 @@ export class Calls {
     checkRequest(request);
     throwIfLeft(request.signal);
     const id = nameOf(request);
-    const begun = (id === undefined ? undefined : this.#sessions.entries.find(id)) ?? this.#begin(request, id);
+    const found = id === undefined ? undefined : this.#sessions.entries.find(id);
+    if (found !== undefined && !isSameDemand(found.claims, request)) throw new DemandMismatchError();
+    const begun = found ?? this.#begin(request, id);
     if ("result" in begun) return begun;
     const { waitMs = 0, signal } = request;
     return this.#hold(begun, waitMs, waitMs <= 0, signal);
@@ -88,6 +91,7 @@ export class Calls {
     const now = this.#engine.time.now();
     const standing = id === undefined ? UNKNOWN : this.#standing(host, id, now);
     if (standing.kind === "ended") return endAnswer(standing.record, now);
+    if (hasOtherDemand(standing, request, now)) throw new DemandMismatchError();
     const throttled = standing.kind === "unknown" ? this.#knownThrottle(host, request, now) : undefined;
     if (throttled === undefined) return this.#open(this.#newClaims(request, bucket, id), host, false);
     this.#engine.emit({ type: "throttled", host: host.key, bucket, session: undefined, code: throttled.code });
@@ -123,6 +127,8 @@ export class Calls {
       ...(request.hostname === undefined ? {} : { hostname: request.hostname }),
       ...(request.throttleWindowMs === undefined ? {} : { throttleWindowMs: request.throttleWindowMs }),
       ...(request.limit === undefined ? {} : { limit: request.limit }),
+      ...((request.width ?? 1) === 1 ? {} : { width: request.width as number }),
+      ...(request.cost === undefined ? {} : { cost: request.cost }),
     };
   }
 

@@ -11,8 +11,6 @@ export interface EngineContext {
   readonly time: StoreTime;
   /** The name of this instance, unique in the fleet. */
   readonly instance: string;
-  /** In [0, 1). */
-  readonly random: () => number;
   /** At least 128 random bits, for slot tokens and tags. */
   readonly newSecret: () => string;
   readonly agenda: Agenda;

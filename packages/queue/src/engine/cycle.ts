@@ -37,7 +37,7 @@ type Refused = Committed & { readonly isKept: false };
  * CYCLE5 A decision that changes nothing has no commit that proves the book current. So the cycle compares the book
  *   with the store before it answers. `forget` is the exception: no caller waits for it.
  * CYCLE6 An input that changes nothing for a session that waits is committed together with the next input or after a
- *   short delay: an arrival if no slot is free and sessions of its bucket or other instances already wait, and a
+ *   short delay: an arrival if no slot can be granted and sessions of its bucket or other instances already wait, and a
  *   release if no session waits and no other instance is alive.
  * CYCLE7 If the store keeps refusing what the book allows (`slots`), the cycle retries less and less often, but at
  *   least once per poll interval.
@@ -263,7 +263,7 @@ export class Cycle implements Due {
     if (this.#isRunning || this.#isWoken || this.#isClosed) return;
     const { agenda } = this.#engine;
     const isLingering = this.#queue.length > 0;
-    if (this.#host.cache.book.free > 0 && this.#queue.some(({ input }) => input.kind === "arrive")) {
+    if (this.#host.cache.book.canGrant && this.#queue.some(({ input }) => input.kind === "arrive")) {
       this.wake();
       return;
     }

@@ -1,5 +1,4 @@
 import type { BlockedBy } from "@slotkeeper/protocol";
-import { isHot } from "../book/heat.ts";
 import { blockedBy, estimatedWait } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
 import type { Entry } from "./entry.ts";
@@ -67,7 +66,8 @@ interface BucketDump {
   readonly pending: number;
   readonly places: number;
   readonly inFlight: number;
-  readonly deniedForMs: number;
+  /** Why the bucket itself may not get a slot now. */
+  readonly obstacle: "ip-limit" | "cooldown" | undefined;
   readonly waitCount: number;
   readonly virtualTime: number;
 }
@@ -80,6 +80,8 @@ interface WaitingDump {
   readonly isAwake: boolean;
   readonly arrivedAt: number;
   readonly polls: number;
+  /** How many slots it needs. */
+  readonly width: number;
 }
 
 /** A host in full detail. */
@@ -116,7 +118,7 @@ export function sessionTotals({ context: { instance }, hosts, sessions }: Omit<P
   const by = { granted: 0, throttled: 0, timeout: 0, canceled: 0 };
   for (const { book } of hosts.values()) {
     for (const lease of book.all("lease")) if (lease.instance === instance && !lease.isReleased) by.granted++;
-    for (const { end, instance: ender } of book.all("session"))
+    for (const { end, instance: ender } of book.all("ending"))
       if (ender === instance && end in by) by[end as keyof typeof by]++;
   }
   const pending = sessions.entries.size;
@@ -137,20 +139,20 @@ export function inspect(host: Host, engine: EngineContext): HostInspection {
     ...dumpHost(host, engine),
     waiting: entries.map((entry) => {
       const { position } = host.placeOf(entry.id, now);
-      const estimatedWaitMs = estimatedWait(host, position);
+      const estimatedWaitMs = estimatedWait(host, position, entry.claims.cost);
       return { ...dumpWaiting(entry), position, blockedBy: blockedBy(host, entry.id, now), estimatedWaitMs };
     }),
   };
 }
 
-export function glance(host: Host, { time, options }: EngineContext): HostGlance {
+export function glance(host: Host, { time }: EngineContext): HostGlance {
   const { book } = host;
   return {
     host: host.key,
     hostname: host.hostname,
     pending: host.pending,
     avgWaitMs: book.head.avgWaitMs,
-    isHot: book.limits !== undefined && options().scheduler.isEnabled && isHot(book, options()),
+    isHot: book.limits !== undefined && book.index.order.isHot(book),
     oldestArrivedAt: oldestArrivedAt(host.entries),
     isStoreDown: host.isStoreDown,
     breaker: host.breaker(time.now()).phase,
@@ -158,19 +160,18 @@ export function glance(host: Host, { time, options }: EngineContext): HostGlance
 }
 
 function dumpHost(host: Host, engine: EngineContext): HostDump {
-  const now = engine.time.now();
   return {
     ...glance(host, engine),
     buckets: Array.from(
       host.book.index.buckets,
-      ({ name, places, outsiders, parked, inFlight, deniedUntil, account }) => ({
+      ({ name, places, outsiders, parked, inFlight, obstacle, weighted }) => ({
         bucket: name,
         pending: places + outsiders + parked,
         places,
         inFlight,
-        deniedForMs: Math.max(0, (deniedUntil ?? now) - now),
-        waitCount: account?.waitCount ?? 0,
-        virtualTime: account?.virtualTime ?? 0,
+        obstacle,
+        waitCount: weighted?.waitCount ?? 0,
+        virtualTime: weighted?.virtualTime ?? 0,
       }),
     ),
     waiting: Array.from(host.entries, dumpWaiting),
@@ -187,6 +188,7 @@ function dumpWaiting({ host, claims, calls }: Entry): WaitingDump {
     isAwake: waiter?.awayAt === undefined,
     arrivedAt: claims.arrivedAt,
     polls: calls.length,
+    width: claims.width ?? 1,
   };
 }
 

@@ -19,8 +19,6 @@ export interface FairQueueInit {
   readonly store: HostStore;
   /** The clock of this process. A shared store has its own; the engine follows that one. */
   readonly clock: Clock;
-  /** In [0, 1): jitter only, nothing secret. */
-  readonly random: () => number;
   /** Creates ids for sessions, unguessable and unique. */
   readonly newSessionId: () => string;
   /** At least 128 random bits without a dot: for slot tokens, and for the tags of commits. */
@@ -56,14 +54,13 @@ export class Engine {
   readonly #stopWatching: () => void;
 
   constructor(init: FairQueueInit) {
-    const { store, clock, random, instance, newSecret } = init;
-    const time = new StoreTime(clock, store.clock === "shared", () => this.heartbeat.followTime());
+    const { store, clock, instance, newSecret } = init;
+    const time = new StoreTime(clock, store.isShared, () => this.#followTime());
     this.options = new LiveOptions(init.config, time);
     this.#observe = init.observe ?? (() => {});
     this.context = {
       store,
       time,
-      random,
       newSecret,
       instance,
       mostEnds: init.mostEnds ?? MOST_ENDS,
@@ -90,6 +87,12 @@ export class Engine {
     this.heartbeat.close();
     this.sessions.close();
     this.context.agenda.close();
+  }
+
+  /** The store has set the time: what is scheduled in it must not come late. */
+  #followTime(): void {
+    this.heartbeat.followTime();
+    this.context.agenda.followTime();
   }
 
   #emit(event: QueueEvent): void {

@@ -81,10 +81,13 @@ export class Entry implements Due {
 }
 
 /** The part of an `arrive` or `return` that describes the session. */
-export function joining(host: Host, { id, bucket, arrivedAt, deadlineAt, throttleWindowMs }: SessionClaims): Joining {
+export function joining(
+  host: Host,
+  { id, bucket, arrivedAt, deadlineAt, throttleWindowMs, width = 1, cost }: SessionClaims,
+): Joining {
   const { configured } = host;
   const openMs = throttleWindowMs ?? configured.policy.breaker.openMs;
-  return { session: id, bucket, weight: configured.weightOf(bucket), arrivedAt, deadlineAt, openMs };
+  return { session: id, bucket, weight: configured.weightOf(bucket), arrivedAt, deadlineAt, openMs, width, cost };
 }
 
 /** The input that ends a session. `at`: when the client called, or the session timed out. */

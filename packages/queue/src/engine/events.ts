@@ -126,7 +126,7 @@ export function eventOf(host: string, note: Note): QueueEvent {
       return { type: "uncollected", host, bucket, session: note.session };
     case "reclaimed":
       return { type: "reclaimed", host, bucket, fence: note.fence };
-    case "denied":
+    case "refused":
       return { type: "probe-decision", host, bucket, isAllowed: false, reason: "ip_deny_window" };
     case "ended":
       return endEvent(host, note);

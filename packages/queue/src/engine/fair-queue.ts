@@ -28,7 +28,6 @@ import type { ReleaseInput, RenewReply } from "./releases.ts";
  * const queue = new FairQueue({
  *   store: new MemoryStore({ clock: realClock }),
  *   clock: realClock,
- *   random: Math.random,
  *   newSessionId: randomUUID,
  *   newSecret: randomUUID,
  *   instance: "one",

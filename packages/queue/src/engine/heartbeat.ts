@@ -89,8 +89,7 @@ export class Heartbeat implements Due {
 
   onDue(): void {
     const isFresh = this.#engine.time.now() < this.#beatAt + IDLE.everyMs;
-    const { clock } = this.#engine.store;
-    if (this.#waiting().length > 0 || (clock === "shared" && !isFresh)) {
+    if (this.#waiting().length > 0 || (this.#engine.store.isShared && !isFresh)) {
       // A beat is still in progress. No second one is sent, but the next one is scheduled.
       if (this.#isBeating) this.#engine.agenda.schedule(this, this.#engine.time.now() + BUSY.everyMs);
       else void this.beat();
@@ -126,7 +125,7 @@ export class Heartbeat implements Due {
   #next(): void {
     const { agenda, time, store } = this.#engine;
     if (this.#isBusy) agenda.schedule(this, time.now() + BUSY.everyMs);
-    else if (store.clock === "shared") agenda.schedule(this, Math.max(time.now(), this.#beatAt + IDLE.everyMs));
+    else if (store.isShared) agenda.schedule(this, Math.max(time.now(), this.#beatAt + IDLE.everyMs));
   }
 
   #waiting(): Host[] {

@@ -32,6 +32,7 @@ export class HostCache {
   #unanswered: Commit | undefined;
   #isOpen = false;
   #verifiedAt = Number.NEGATIVE_INFINITY;
+  #sent = 0;
   #committedAt = Number.NEGATIVE_INFINITY;
 
   constructor(host: string, { store, instance, time, newSecret, isAlone }: EngineContext) {
@@ -56,6 +57,16 @@ export class HostCache {
   /** When the book was last confirmed to be equal to the store's. */
   get verifiedAt(): number {
     return this.#verifiedAt;
+  }
+
+  /** The number of reads and commits that were sent. A count, because the store's clock may step. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /** The book has every commit that the store accepted before this one of `sent` was sent. */
+  get compared(): number {
+    return this.#isOpen ? 0 : this.#sent;
   }
 
   /** The store time of the last commit that the book has, without the decision in progress. */
@@ -105,6 +116,7 @@ export class HostCache {
   /** Updates the book from the store. */
   async sync(): Promise<Touched> {
     this.#isOpen = true;
+    this.#sent++;
     try {
       const reply = await this.#store.read(this.#host, this.#book.tag);
       this.#verified(reply.now, false);
@@ -130,6 +142,7 @@ export class HostCache {
 
   #commitOf({ wake, isForgotten }: Decision, conflicts: number): Commit {
     const base = this.#book.tag;
+    this.#sent++;
     return {
       host: this.#host,
       instance: this.#instance,
@@ -137,10 +150,9 @@ export class HostCache {
       tag: `${countOf(base) + 1}.${this.#newSecret()}`,
       now: this.#book.now,
       changes: isForgotten ? FORGOTTEN : this.#book.changes(),
-      isShared: !this.#isAlone(),
+      hasOthers: !this.#isAlone(),
       wake,
       conflicts,
-      book: this.#book,
     };
   }
 

@@ -174,7 +174,7 @@ export class Host implements CycleHost {
   }
 
   decideContext(): DecideContext {
-    const { time, instance, random, newSecret, seenAt } = this.#engine;
+    const { time, instance, newSecret, seenAt } = this.#engine;
     const { isPolledHere, awayHere, isTokenSent, isUndelivered } = this.#listener;
     const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
     const { mostEnds } = this.#engine;
@@ -189,7 +189,6 @@ export class Host implements CycleHost {
       idleMs,
       mostEnds,
       scheduler,
-      random,
       newSecret,
       isPolledHere,
       awayHere,
@@ -210,7 +209,7 @@ export class Host implements CycleHost {
   #settleChanged({ puts, dels }: Changes): void {
     for (const record of puts) {
       if (record.kind === "lease") this.#listener.settle(record.session);
-      else if (record.kind === "waiter" || record.kind === "offer" || record.kind === "session")
+      else if (record.kind === "waiter" || record.kind === "offer" || record.kind === "ending")
         this.#listener.settle(record.key);
     }
     for (const [kind, key] of dels) if (kind === "waiter") this.#listener.settle(key);
@@ -250,7 +249,7 @@ export class Host implements CycleHost {
   }
 
   drop(): void {
-    const isShared = this.#engine.store.clock === "shared";
+    const { isShared } = this.#engine.store;
     if (this.hasPending || this.cycle.unsent > 0 || (this.book.tag !== undefined && !isShared)) return;
     this.#close();
   }

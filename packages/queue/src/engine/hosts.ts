@@ -65,7 +65,7 @@ export class Hosts implements HostOwner {
 
   /** The host has no sessions, and was used just now. */
   #use(host: Host): void {
-    if (this.engine.store.clock !== "shared") return;
+    if (!this.engine.store.isShared) return;
     this.#idle.delete(host);
     this.#idle.add(host);
     if (this.#idle.size > MAX_IDLE_BOOKS) this.#evict();

@@ -22,9 +22,9 @@ const LINGER_RELEASE_MS = 2;
  * instance had is moved immediately: until then, an offer may go to the wrong instance.
  */
 export function lingerMs(input: Input, book: Book, { store, instance, isAlone }: EngineContext): number {
-  if (store.clock !== "shared" || book.limits === undefined) return 0;
+  if (!store.isShared || book.limits === undefined) return 0;
   if (input.kind === "release") return isAlone() && book.size("waiter") === 0 ? LINGER_RELEASE_MS : 0;
-  if (input.kind !== "arrive" || input.isReturning === true || book.free > 0) return 0;
+  if (input.kind !== "arrive" || input.isReturning === true || book.canGrant) return 0;
   if (book.index.bucket(input.bucket)?.head !== undefined) return LINGER_BEHIND_OWN_MS;
   for (const other of book.index.instances) if (other !== instance) return LINGER_MS;
   return 0;

@@ -1,5 +1,7 @@
 import type { Book } from "../book/book.ts";
 import { closesAt } from "../book/breaker.ts";
+import { missingBudgets } from "../book/budgets.ts";
+import type { WaiterRecord } from "../book/records.ts";
 import type { EngineContext } from "./context.ts";
 import type { CycleHost } from "./cycle-host.ts";
 
@@ -11,23 +13,26 @@ export function nextMoment({ hasPending, cache }: CycleHost, engine: EngineConte
   const { book } = cache;
   if (book.limits === undefined || (!hasPending && book.size("waiter") === 0)) return undefined;
   let first = Number.POSITIVE_INFINITY;
-  for (const at of hasPending ? moments(book, engine) : ownMoments(book)) {
+  for (const at of hasPending ? moments(book, engine.options().collectMs) : ownMoments(book)) {
     if (at !== undefined && at > book.now && at < first) first = at;
   }
   if (first === Number.POSITIVE_INFINITY) return undefined;
   return hasBestWaiter(book, engine.instance) ? first : first + OTHERS_WAIT_MS;
 }
 
-function moments({ index, head, now, free }: Book, engine: EngineContext): (number | undefined)[] {
-  const { scheduler, pollIntervalMs } = engine.options();
+function moments(book: Book, collectMs: number): (number | undefined)[] {
+  const { index, head } = book;
+  const first = firstOf(book);
   return [
+    // While it waits, no other waiter is granted.
+    first?.deadlineAt,
+    first?.awayAt && first.awayAt + collectMs,
+    first && Math.max(...missingBudgets(book, first.cost).map(({ at }) => at)),
     index.nextLease?.endsAt,
     index.nextOffer?.lapsesAt,
-    index.nextDenied?.account?.denyUntil,
-    // A bucket outside the pool has no deny window, because no slot was tried for it.
-    free > 0 && index.pool.hasOutsiders ? index.nextCooldown?.until : undefined,
+    book.free > 0 ? index.nextCoolAt : undefined,
     closesAt(head.breaker),
-    scheduler.isEnabled && head.isHot ? (head.probedAt ?? now) + pollIntervalMs : undefined,
+    index.order.nextMoment(book),
   ];
 }
 
@@ -40,8 +45,13 @@ function ownMoments({ index }: Book): (number | undefined)[] {
   return [nextLease?.isReleased === true ? nextLease.endsAt : undefined, nextOffer?.lapsesAt];
 }
 
-function hasBestWaiter({ index, head, inFlight, now }: Book, instance: string): boolean {
-  const best = index.order.best(index.ledger.level(head.slots, inFlight), now);
-  const first = (best ?? index.nextDenied)?.head?.record;
+function firstOf(book: Book): WaiterRecord | undefined {
+  const { first } = book.head;
+  return first === undefined ? undefined : book.get("waiter", first);
+}
+
+function hasBestWaiter(book: Book, instance: string): boolean {
+  const { order } = book.index;
+  const first = firstOf(book) ?? (order.next(book) ?? order.first(book))?.head?.record;
   return first === undefined || first.instance === instance;
 }

@@ -13,6 +13,8 @@ export type Operation = { readonly host: string; readonly hostname?: string | un
       readonly limits: LiveLimits | undefined;
     }
   | { readonly kind: "breaker"; readonly isOpen: boolean }
+  /** Nothing new is granted until the host goes on. Holders keep their slots. */
+  | { readonly kind: "pause"; readonly isPaused: boolean }
   /** The slot is named by its fence: only the owner of a slot knows its token. */
   | { readonly kind: "revoke"; readonly fence: number }
 );

@@ -1,7 +1,6 @@
 import type { Book } from "../book/book.ts";
-import type { Bucket } from "../book/bucket.ts";
 import type { WaiterRecord } from "../book/records.ts";
-import { BucketOrder, type OrderClass, type Ranked } from "../order/bucket-order.ts";
+import type { Line, Ranking } from "../order/contract.ts";
 
 /** Up to this number of waiters, positions are calculated after each change. Above it, at most once in this time. */
 const EXACT_UP_TO = 256;
@@ -16,8 +15,8 @@ export interface Place {
 const NO_RANKS: ReadonlyMap<string, number> = new Map();
 
 /**
- * The order in which waiters would get slots if nothing else changed: first the pool of the fleet in its order, with
- * each grant counted, then the waiters outside by arrival. Calculated for the whole host at once in O(n log n), and
+ * The order in which waiters would get slots if nothing else changed: the first of the host, then the pool of the fleet
+ * in its order, with each grant counted, then the waiters outside by arrival. Calculated for the whole host at once in O(n log n), and
  * only when a position is needed.
  */
 export class Positions {
@@ -44,67 +43,58 @@ export class Positions {
   }
 }
 
-class Line implements Ranked {
-  readonly waiters: WaiterRecord[] = [];
-  next = 0;
-  inFlight: number;
-  weight: number;
-  usedMs: number;
-  asOf: number;
-  headAt = 0;
-  headKey = "";
-  orderIndex = -1;
-  orderClass: OrderClass | undefined;
-
-  constructor(bucket: Bucket | undefined, now: number) {
-    this.inFlight = bucket?.inFlight ?? 0;
-    this.weight = bucket?.weight ?? 1;
-    this.usedMs = bucket?.usedMs ?? 0;
-    this.asOf = bucket?.asOf ?? now;
-  }
+/** A copy of a line, of which the first waiters have their positions. */
+interface LineCopy extends Line {
+  readonly waiters: WaiterRecord[];
+  next: number;
 }
 
 function rank(book: Book, now: number): Map<string, number> {
   const ranks = new Map<string, number>();
-  const lines = new Map<string, Line>();
+  const lines = new Map<string, LineCopy>();
   const outside: WaiterRecord[] = [];
+  let first: WaiterRecord | undefined;
   for (const waiter of byArrival(book.all("waiter"))) {
     if (!waiter.isInside) outside.push(waiter);
     else if (book.get("offer", waiter.key) !== undefined) ranks.set(waiter.key, ranks.size + 1);
+    else if (waiter.key === book.head.first) first = waiter;
     else lineOf(lines, waiter.bucket, book, now).waiters.push(waiter);
   }
-  const level = book.index.ledger.level(book.head.slots, book.inFlight);
-  const order = new BucketOrder<Line>(book.policy.order === "fifo");
-  for (const line of lines.values()) addTo(order, line);
-  for (let line = order.best(level, now); line !== undefined; line = order.best(level, now)) {
+  if (first !== undefined) ranks.set(first.key, ranks.size + 1);
+  const { shares } = book;
+  const ranking = book.index.order.newRanking(book);
+  for (const line of lines.values()) addTo(ranking, line);
+  while (ranking.size > 0) {
+    const line = ranking.best(shares, now) as LineCopy;
     ranks.set((line.waiters[line.next] as WaiterRecord).key, ranks.size + 1);
-    order.remove(line);
+    ranking.remove(line);
     line.next++;
-    line.usedMs += line.inFlight * (now - line.asOf);
-    line.asOf = now;
-    line.inFlight++;
-    if (line.next < line.waiters.length) addTo(order, line);
+    ranking.advance(line, now);
+    if (line.next < line.waiters.length) addTo(ranking, line);
   }
   for (const { key } of outside) ranks.set(key, ranks.size + 1);
   return ranks;
 }
 
 function byArrival(waiters: Iterable<WaiterRecord>): WaiterRecord[] {
-  return [...waiters].sort((a, b) => a.arrivedAt - b.arrivedAt);
+  return [...waiters].sort((a, b) => a.arrivedAt - b.arrivedAt || (a.key < b.key ? -1 : 1));
 }
 
-function lineOf(lines: Map<string, Line>, name: string, book: Book, now: number): Line {
+function lineOf(lines: Map<string, LineCopy>, name: string, book: Book, now: number): LineCopy {
   let line = lines.get(name);
   if (line === undefined) {
-    line = new Line(book.index.bucket(name), now);
+    const { inFlight = 0, weight = 1, usedMs = 0, asOf = now, weighted } = book.index.bucket(name) ?? {};
+    const rank = { inFlight, weight, usedMs, asOf, weighted, headAt: 0, headKey: "", headWidth: 1 };
+    line = { ...rank, orderIndex: -1, orderClass: undefined, turnIndex: -1, waiters: [], next: 0 };
     lines.set(name, line);
   }
   return line;
 }
 
-function addTo(order: BucketOrder<Line>, line: Line): void {
+function addTo(ranking: Ranking, line: LineCopy): void {
   const head = line.waiters[line.next];
   line.headAt = head?.arrivedAt ?? 0;
   line.headKey = head?.key ?? "";
-  order.add(line);
+  line.headWidth = head?.width ?? 1;
+  ranking.push(line);
 }

@@ -1,3 +1,4 @@
+import type { Costs } from "@slotkeeper/protocol";
 import { hostOfToken } from "../slot-token.ts";
 import type { EngineContext } from "./context.ts";
 import type { Host } from "./host.ts";
@@ -12,6 +13,8 @@ export interface ReleaseInput {
   readonly callerNow?: number | undefined;
   /** The upstream's answer, for the breaker. */
   readonly status?: number | undefined;
+  /** What the request really cost, by the name of the budget. Others keep their charge. */
+  readonly used?: Costs | undefined;
 }
 
 /** The answer to a successful renewal: how long the slot may be held from now on. */
@@ -37,7 +40,7 @@ export class Releases {
    * undefined: a shared store knows that.
    */
   release(input: ReleaseInput, onAccepted?: (isHeld: boolean | undefined) => void): void {
-    const { slotToken, status } = input;
+    const { slotToken, status, used } = input;
     const key = hostOfToken(slotToken);
     const { emit, time } = this.#engine;
     if (key === undefined) {
@@ -45,13 +48,13 @@ export class Releases {
       onAccepted?.(false);
       return;
     }
-    const { store, isAlone } = this.#engine;
-    const isShared = store.clock === "shared";
+    const { isAlone } = this.#engine;
+    const { isShared } = this.#engine.store;
     const host = this.#hosts.open({ host: key });
     const isHeld = isShared ? undefined : this.#isHeld(host, slotToken);
     const isAwaited = isShared ? !isAlone() : isHeld === undefined;
     if (!isAwaited) onAccepted?.(isHeld);
-    host.send({ kind: "release", slotToken, hitAt: this.#hitAt(input), status }, (outcome) => {
+    host.send({ kind: "release", slotToken, hitAt: this.#hitAt(input), status, used }, (outcome) => {
       if (isAwaited) onAccepted?.(isShared ? undefined : outcome.kind === "released");
       if (outcome.kind !== "released") {
         emit({ type: "late-release", host: key });

@@ -8,6 +8,7 @@ import type { EngineContext } from "./context.ts";
 import { Entries } from "./entries.ts";
 import { Entry, endOf, joining } from "./entry.ts";
 import type { Host, HostListener } from "./host.ts";
+import { DemandMismatchError, ImpossibleRequestError } from "./refused-request.ts";
 import { SILENT_MS } from "./store-wait.ts";
 
 /**
@@ -25,7 +26,8 @@ const UNSENT_MS = 5_000;
  * SESSIONS1 No answer is read from a decision in progress. A call that comes, or whose window ends, while a commit is on
  *   its way is answered with that commit, or after `SILENT_MS` as in an outage.
  * SESSIONS2 A slot is answered only by the commit that made its lease, or after an `arrive`: in a shared store the slot
- *   may have ended at another instance, and an `arrive` is decided on a book that was compared with the store.
+ *   may have ended at another instance, and an `arrive` is decided on a book that was compared with the store. A call
+ *   that came after that comparison was sent needs another one.
  * SESSIONS3 A held call that reaches the deadline of its session is answered with `timeout`. A lease that is being
  *   committed then is given back.
  * SESSIONS4 If no call takes a lease within `collectMs` of the commit that made it, its slot goes to the next waiter. A
@@ -69,7 +71,7 @@ export class Sessions implements HostListener {
     const cameAt = this.#engine.time.now();
     const isLate = cameAt >= claims.deadlineAt;
     const until = isLate || this.#isClosed ? cameAt : Math.min(cameAt + waitMs, claims.deadlineAt);
-    const call = new Call(entry, { cameAt, until, isFirst, signal }, this.#left);
+    const call = new Call(entry, { cameAt, cameAfter: host.cache.sent, until, isFirst, signal }, this.#left);
     if (joins === 0 && (isLate || (undelivered !== undefined && !isFirst))) this.#join(entry, true);
     else if (host.book.get("waiter", id)?.awayAt !== undefined)
       host.send({ kind: "client", session: id, awayAt: undefined });
@@ -120,11 +122,12 @@ export class Sessions implements HostListener {
 
   /**
    * A first call that does not wait need not know the decision about its arrival, unless it may be a refusal: for a
-   * semaphore, or if the cached breaker is too old. An offer is collected first.
+   * semaphore, for several slots or a cost, or if the cached breaker is too old. An offer is collected first.
    */
   #isAnswerable({ host, id, joins, claims }: Entry, { isFirst }: Call): boolean {
     if (host.cache.isOpen) return false;
-    if (isFirst) return joins === 0 || (claims.limit === undefined && host.isFresh);
+    const isPlain = claims.limit === undefined && claims.width === undefined && claims.cost === undefined;
+    if (isFirst) return joins === 0 || (isPlain && host.isFresh);
     return joins === 0 && host.book.get("offer", id) === undefined;
   }
 
@@ -132,10 +135,23 @@ export class Sessions implements HostListener {
     const { host, claims } = entry;
     const { limit, pendingAt } = claims;
     entry.joins++;
-    const { session, bucket, weight, arrivedAt, deadlineAt, openMs } = joining(host, claims);
+    const { session, bucket, weight, arrivedAt, deadlineAt, openMs, width, cost } = joining(host, claims);
     // A literal, because it is created for every session.
     host.send(
-      { kind: "arrive", limit, isReturning, session, bucket, weight, arrivedAt, deadlineAt, openMs, pendingAt },
+      {
+        kind: "arrive",
+        limit,
+        isReturning,
+        session,
+        bucket,
+        weight,
+        arrivedAt,
+        deadlineAt,
+        openMs,
+        width,
+        cost,
+        pendingAt,
+      },
       (outcome) => this.#joined(entry, outcome),
     );
   }
@@ -143,18 +159,22 @@ export class Sessions implements HostListener {
   #joined(entry: Entry, outcome: Outcome): void {
     entry.joins--;
     if (!this.entries.has(entry)) return;
-    if (outcome.kind === "mismatch") this.#refuse(entry, outcome.capacity);
+    if (outcome.kind === "mismatch") this.#refuse(entry, this.#mismatch(entry, outcome.capacity));
+    else if (outcome.kind === "impossible") this.#refuse(entry, new ImpossibleRequestError(outcome));
+    else if (outcome.kind === "other-demands") this.#refuse(entry, new DemandMismatchError());
     else if (outcome.kind === "forgotten") this.#finish(entry, FORGOTTEN);
     else this.#settle(entry, true);
   }
 
-  /** The named semaphore has a different capacity. The session has not begun. */
-  #refuse(entry: Entry, capacity: number): void {
-    const { host, claims, calls } = entry;
-    const semaphore = host.hostname ?? host.key;
-    const refusal = new CapacityMismatchError({ semaphore, capacity, requested: claims.limit ?? capacity });
-    for (const call of calls) call.fail(refusal);
+  /** The session has not begun. */
+  #refuse(entry: Entry, refusal: Error): void {
+    for (const call of entry.calls) call.fail(refusal);
     this.#drop(entry);
+  }
+
+  #mismatch({ host, claims }: Entry, capacity: number): Error {
+    const semaphore = host.hostname ?? host.key;
+    return new CapacityMismatchError({ semaphore, capacity, requested: claims.limit ?? capacity });
   }
 
   /** `isCompared`: this follows an `arrive`. While one is on its way, the book may have an old state. */
@@ -181,13 +201,25 @@ export class Sessions implements HostListener {
     // The slot of a later session with the same id.
     if (now >= deadlineAt && lease.keepUntil > deadlineAt) this.#finish(entry, DEADLINE);
     else if (isOwn && !entry.isPolled) this.#uncollected(entry, lease.keepUntil, now);
-    else if (isOwn || isCompared) {
-      entry.follow(lease);
-      for (const call of entry.calls)
-        call.answer(call.isFirst ? pendingAnswer(entry, now) : answerOf(standing, entry, now));
-      this.#drop(entry);
-    } else if (entry.calls.length > 0) this.#join(entry, true);
-    else this.#drop(entry);
+    else {
+      if (isOwn || isCompared) this.#deliver(entry, standing, now);
+      if (entry.calls.length > 0) this.#join(entry, true);
+      else this.#drop(entry);
+    }
+  }
+
+  /** SESSIONS2. */
+  #deliver(entry: Entry, standing: Standing & { kind: "held" }, now: number): void {
+    const { store } = this.#engine;
+    const compared = store.isShared ? entry.host.cache.compared : Number.POSITIVE_INFINITY;
+    entry.follow(standing.lease);
+    for (const call of entry.calls) {
+      if (call.isFirst) call.answer(pendingAnswer(entry, now));
+      else if (call.cameAfter < compared) {
+        entry.undelivered = undefined;
+        call.answer(answerOf(standing, entry, now));
+      }
+    }
   }
 
   /** The client left between the decision and its commit. */
@@ -253,8 +285,17 @@ export class Sessions implements HostListener {
     if (undelivered === undefined) return;
     const awayAt = this.#engine.time.now() - this.#engine.options().collectMs;
     host.send({ kind: "return", fence: undelivered, awayAt, ...joining(host, claims) }, () => {
-      if (this.entries.has(entry)) this.#settle(entry, false);
+      if (!this.entries.has(entry)) return;
+      this.#settle(entry, false);
+      this.#endReturned(entry);
     });
+  }
+
+  /** The session returned to its place, and its deadline passed before the commit was answered. */
+  #endReturned(entry: Entry): void {
+    const now = this.#engine.time.now();
+    const isWaiting = this.entries.has(entry) && entry.undelivered === undefined && entry.joins === 0;
+    if (isWaiting && now >= entry.claims.deadlineAt) this.#sendEnd(entry);
   }
 
   readonly #left = (entry: Entry): void => {
@@ -300,7 +341,7 @@ export class Sessions implements HostListener {
   #awayAt(entry: Entry): number {
     const { host, id, lastAnswerAt = 0 } = entry;
     if (host.book.get("waiter", id)?.awayAt !== undefined) return this.#idleAt(entry);
-    const unsentMs = this.#engine.store.clock === "shared" ? UNSENT_MS : 0;
+    const unsentMs = this.#engine.store.isShared ? UNSENT_MS : 0;
     return Math.min(lastAnswerAt + this.#engine.options().collectMs + unsentMs, this.#idleAt(entry));
   }
 

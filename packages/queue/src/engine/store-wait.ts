@@ -1,4 +1,3 @@
-import type { Due } from "../agenda.ts";
 import { RESERVED_MS, type Refusal } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
 import type { CycleHost } from "./cycle-host.ts";
@@ -8,16 +7,18 @@ export const SILENT_MS = 1_000;
 /** The pause after the second consecutive refusal for `slots`. Each further one doubles it, up to the poll interval. */
 const REFUSED_MS = 20;
 
-/** How a cycle waits for the store: for an answer, after a refusal, and while the store fails. */
-export class StoreWait implements Due {
+/**
+ * How a cycle waits for the store: for an answer, after a refusal, and while the store fails. It waits on a timer of its
+ * own and not on the agenda, whose times are the store's: an answer may set those back, and the wait would be longer.
+ */
+export class StoreWait {
   readonly #host: CycleHost;
   readonly #engine: EngineContext;
   /** Ends the pause. */
   #resume: (() => void) | undefined;
   /** The pause lets another instance commit, because the store has reserved the next commit for it. */
   #isYielding = false;
-  dueAt = 0;
-  agendaIndex = -1;
+  #timer: unknown;
 
   constructor(host: CycleHost, engine: EngineContext) {
     this.#host = host;
@@ -56,36 +57,30 @@ export class StoreWait implements Due {
     if (this.#isYielding) this.#endPause();
   }
 
-  /** A pause is over, or a call has had no answer for `SILENT_MS`. */
-  onDue(): void {
-    if (this.#resume === undefined) this.#host.storeAnswered(false);
-    else this.#endPause();
-  }
-
   close(): void {
-    this.#engine.agenda.cancel(this);
+    if (this.#timer !== undefined) this.#engine.time.clearTimer(this.#timer);
+    this.#timer = undefined;
   }
 
   /** CYCLE8. */
   async #watched<T>(answer: T | Promise<T>): Promise<T> {
-    const { agenda, time } = this.#engine;
-    agenda.schedule(this, time.now() + SILENT_MS);
+    this.#timer = this.#engine.time.setTimer(() => this.#host.storeAnswered(false), SILENT_MS);
     try {
       return await answer;
     } finally {
-      agenda.cancel(this);
+      this.close();
     }
   }
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       this.#resume = resolve;
-      this.#engine.agenda.schedule(this, this.#engine.time.now() + ms);
+      this.#timer = this.#engine.time.setTimer(() => this.#endPause(), ms);
     });
   }
 
   #endPause(): void {
-    this.#engine.agenda.cancel(this);
+    this.close();
     this.#resume?.();
     this.#resume = undefined;
   }

@@ -1,6 +1,11 @@
-/** What the order needs to know about a bucket. `order.ts` defines the order; `bucket-order.ts` finds the best bucket. */
+import type { Book } from "../book/book.ts";
+import type { Bucket } from "../book/bucket.ts";
+import type { OrderClass } from "./slot-seconds.ts";
+import type { WeightedLine } from "./weighted/numbers.ts";
 
-/** A bucket as the order sees it. */
+/** The port of the order: which line is next when a slot of a host is free. A line is the waiters of one bucket. */
+
+/** A line as an order ranks it. */
 export interface Rank {
   /** Slots that the bucket holds. */
   inFlight: number;
@@ -9,8 +14,79 @@ export interface Rank {
   /** Slot-milliseconds used up to `asOf`. From then on it grows by `inFlight` per millisecond. */
   usedMs: number;
   asOf: number;
-  /** When its oldest eligible waiter arrived. */
+  /** When its oldest waiter arrived whose client is present. */
   headAt: number;
   /** The id of its session: decides between waiters that arrived at the same time. */
   headKey: string;
+  /** How many slots that waiter needs. */
+  headWidth: number;
+  /** Its numbers for the weighted scheduler. */
+  weighted: WeightedLine | undefined;
+}
+
+/** A line with its positions in rankings. Only rankings write these. */
+export interface Line extends Rank {
+  orderIndex: number;
+  orderClass: OrderClass | undefined;
+  turnIndex: number;
+}
+
+/** What the zones of `order.ts` depend on. */
+export interface Shares {
+  /** The fair slots per weight. */
+  readonly level: number;
+  /** The greatest width of a request that waits in the pool or has its slots. */
+  readonly widest: number;
+}
+
+/** Lines in their order. */
+export interface Ranking {
+  readonly size: number;
+  push(line: Line): void;
+  /** A line that is not there is ignored. */
+  remove(line: Line): void;
+  /** The line that is next. */
+  best(shares: Shares, now: number): Line | undefined;
+  isBefore(a: Line, b: Line, shares: Shares, now: number): boolean;
+  /** Changes a copy of a line, which is in no ranking, as a grant would. */
+  advance(copy: Line, now: number): void;
+}
+
+/**
+ * An order. What it must remember is in the records of the book, so it follows undo, replay and the commits of other
+ * instances. The rankings are derived from them.
+ *
+ * PORT1 Questions change nothing. Events write records.
+ * PORT2 An order ranks every line with a present waiter and refuses none: `next` is undefined only if no line may have a slot.
+ * PORT3 `decide` grants a slot to the line that `next` names, or stops if that line cannot have it now. It never asks for the
+ *   second best.
+ */
+export interface Order {
+  /** Call `remove` before anything about a line changes, and `add` after it, if the line has a present waiter. */
+  add(line: Bucket): void;
+  remove(line: Bucket): void;
+
+  /** The best line of those whose bucket may have slots. `room`: only lines whose head needs at most this number. */
+  next(book: Book, room?: number): Bucket | undefined;
+  /** The best line whose bucket is at its limit or in its cooldown and is not reported for it, if it ranks before `next`. */
+  passedOver(book: Book): Bucket | undefined;
+  /** The best of all lines. */
+  first(book: Book): Bucket | undefined;
+  /** A ranking by the order in force, for copies of the lines. */
+  newRanking(book: Book): Ranking;
+  /** When the order may write something without an input. */
+  nextMoment(book: Book): number | undefined;
+  /** Whether the host is crowded and the weighted scheduler chooses. */
+  isHot(book: Book): boolean;
+
+  /** Slots are about to be handed out. */
+  begin(book: Book): void;
+  /** A waiter is about to get a place in the pool. Its bucket has an account. */
+  join(book: Book, name: string): void;
+  /** The line is about to get a slot. */
+  granted(book: Book, line: Bucket): void;
+  /** The line was passed over. */
+  refused(book: Book, line: Bucket): void;
+  /** No slot is free. */
+  full(book: Book): void;
 }

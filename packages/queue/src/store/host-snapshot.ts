@@ -14,7 +14,7 @@ export interface HostSnapshot {
   readonly host: string;
   readonly hostname: string | undefined;
   readonly slots: number;
-  /** Leases and offers. */
+  /** The slots of leases and offers. */
   readonly inFlight: number;
   /** Waiters of the whole fleet. */
   readonly waiting: number;
@@ -23,6 +23,7 @@ export interface HostSnapshot {
   readonly progress: number;
   readonly breaker: BreakerView;
   readonly live: LiveLimits | undefined;
+  readonly isPaused: boolean;
   readonly avgWaitMs: number;
   readonly isHot: boolean;
   readonly buckets: readonly BucketSnapshot[];
@@ -49,6 +50,7 @@ export interface LeaseSnapshot {
   /** The slot was released, and its minimum hold or spacing is not over yet. */
   readonly isReleased: boolean;
   readonly isProbe: boolean;
+  readonly width: number;
 }
 
 /** Only reads. Leaves out everything that has ended by time. */
@@ -58,24 +60,25 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
   const limits = records.find((record): record is LimitsRecord => record.kind === "limits");
   const accounts = new Map<string, AccountRecord>();
   for (const record of records) if (record.kind === "account") accounts.set(record.key, record);
-  const held = countBy([...leases, ...offers].map(({ bucket }) => bucket));
+  const held = countBy([...leases, ...offers]);
   const waiters = records.filter(
     (record): record is WaiterRecord => record.kind === "waiter" && record.deadlineAt > now,
   );
-  const waiting = countBy(waiters.map(({ bucket }) => bucket));
+  const waiting = countBy(waiters.map(({ bucket }) => ({ bucket, width: 1 })));
   const names = new Set([...accounts.keys(), ...held.keys(), ...waiting.keys()]);
   return {
     host,
     hostname: head.hostname,
     slots: head.slots,
-    inFlight: leases.length + offers.length,
+    inFlight: [...held.values()].reduce((sum, one) => sum + one, 0),
     waiting: waiters.length,
     oldestWaitMs: waiters.reduce((oldest, { arrivedAt }) => Math.max(oldest, now - arrivedAt), 0),
     progress: head.progress,
     breaker: viewBreaker(head.breaker, now),
     live: limits?.live,
+    isPaused: limits?.live?.isPaused === true,
     avgWaitMs: head.avgWaitMs,
-    isHot: head.isHot,
+    isHot: head.weighted?.isHot ?? false,
     buckets: [...names].map((bucket) => {
       const { weight = 1, usedMs = 0, asOf = now } = accounts.get(bucket) ?? {};
       const inFlight = held.get(bucket) ?? 0;
@@ -87,13 +90,13 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
 }
 
 function leaseSnapshot(host: string, lease: LeaseRecord, now: number): LeaseSnapshot {
-  const { fence, session, bucket, endsAt, grantedAt, isReleased, isProbe } = lease;
+  const { fence, session, bucket, endsAt, grantedAt, isReleased, isProbe, width } = lease;
   const slot = `${host}.${fence}`;
-  return { slot, session, bucket, endsInMs: endsAt - now, heldMs: now - grantedAt, isReleased, isProbe };
+  return { slot, session, bucket, endsInMs: endsAt - now, heldMs: now - grantedAt, isReleased, isProbe, width };
 }
 
-function countBy(names: readonly string[]): Map<string, number> {
+function countBy(records: readonly Pick<LeaseRecord, "bucket" | "width">[]): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  for (const { bucket, width } of records) counts.set(bucket, (counts.get(bucket) ?? 0) + width);
   return counts;
 }

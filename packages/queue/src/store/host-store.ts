@@ -1,4 +1,4 @@
-import type { BookImage, Changes, RecordKind, RecordOf } from "../book/records.ts";
+import type { BookImage, Changes } from "../book/records.ts";
 
 /**
  * The interface between the engine and the store that keeps the state of hosts. A store makes no decisions: it compares
@@ -15,8 +15,8 @@ import type { BookImage, Changes, RecordKind, RecordOf } from "../book/records.t
  *   P8 A call that fails may have taken effect. Repeating it is safe.
  */
 export interface HostStore {
-  /** `own`: the store uses the clock of this process and ends with it. `shared`: the store has its own clock. */
-  readonly clock: "own" | "shared";
+  /** Other processes may use the store, and it has a clock of its own. If not, it has the clock of this process and ends with it. */
+  readonly isShared: boolean;
   /** Returns what has changed since `since`, or the whole host. */
   read(host: string, since: Tag | undefined): Promise<ReadReply>;
   /**
@@ -60,7 +60,7 @@ export interface Commit {
    * Other instances are alive. If not, no instance will ask for these changes, and a store need not keep their names:
    * it answers a later read from an earlier tag with the whole book.
    */
-  readonly isShared: boolean;
+  readonly hasOthers: boolean;
   /** Instances to notify: their waiters got an offer or ended, or they have waiters at the host and need the newest tag. */
   readonly wake: readonly string[];
   /**
@@ -68,16 +68,6 @@ export interface Commit {
    * for the instance.
    */
   readonly conflicts: number;
-  /**
-   * The book of the decision, including the changes. A store in the same process may read it instead of a copy of the
-   * records.
-   */
-  readonly book?: RecordsAt;
-}
-
-/** The records of a host after the commit `tag`, which must be the last accepted commit. */
-export interface RecordsAt {
-  allAt<K extends RecordKind>(tag: Tag, kind: K): Iterable<RecordOf<K>>;
 }
 
 /** Whether a commit was accepted. A refusal contains what the caller has missed. */
@@ -176,6 +166,8 @@ export interface StoreTotals {
   readonly open: number;
   /** Hosts where spacing would delay the next release. */
   readonly spaced: number;
+  /** Hosts that an operator has paused. */
+  readonly paused: number;
 }
 
 /** For how many commits of each host a store keeps the tag and the names of the changed records. */

@@ -14,6 +14,10 @@ function breakerPolicyOf(stored: StoredHost): BreakerPolicy {
   return limitsOf(stored)?.policy.breaker ?? DEFAULT_BREAKER;
 }
 
+export function isPaused(stored: StoredHost): boolean {
+  return limitsOf(stored)?.live?.isPaused === true;
+}
+
 /** Half open counts as open. */
 export function isBreakerOpen(stored: StoredHost, now: number): boolean {
   return viewBreaker(stored.head.breaker, now).phase !== "closed";
@@ -27,10 +31,10 @@ export function isSpaced(stored: StoredHost, now: number): boolean {
 
 /** The host holds nothing that matters, and had no commit for `idleMs`. */
 export function isLeftOver(stored: StoredHost, now: number, idleMs: number): boolean {
-  const { now: usedAt, breaker, forgottenAt } = stored.head;
-  if (usedAt + idleMs > now || stored.inFlight(now) > 0 || stored.waiting(now) > 0) return false;
+  const { now: usedAt, breaker, forgottenAt, fullAt = 0 } = stored.head;
+  if (usedAt + idleMs > now || fullAt > now || stored.inFlight(now) > 0 || stored.waiting(now) > 0) return false;
   for (const { until } of stored.values("cooldown")) if (until > now) return false;
-  for (const end of stored.values("session")) if (endKeptUntil(end) > now) return false;
+  for (const end of stored.values("ending")) if (endKeptUntil(end) > now) return false;
   // A session must not get a second slot after its lease expired, even if no commit has ended the lease yet.
   for (const { keepUntil, endsAt } of stored.values("lease"))
     if (endKeptUntil({ keepUntil, endedAt: endsAt }) > now) return false;

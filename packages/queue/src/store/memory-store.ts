@@ -18,7 +18,7 @@ import {
   type StoreTotals,
   type Tag,
 } from "./host-store.ts";
-import { isBreakerOpen, isLeftOver, isSpaced } from "./host-use.ts";
+import { isBreakerOpen, isLeftOver, isPaused, isSpaced } from "./host-use.ts";
 import { InstanceBoard } from "./instance-board.ts";
 import { refusesFirst, StoredHost } from "./stored-host.ts";
 
@@ -65,11 +65,10 @@ export interface KeptCommit {
 
 /**
  * The store for one process. It keeps every promise of the interface, because each call runs to its end without a
- * pause. With one clock it reads most records from the book of the engine that committed last, and keeps no copy
- * (`stored-host.ts`).
+ * pause.
  */
 export class MemoryStore implements HostStore {
-  readonly clock: "own" | "shared";
+  readonly isShared: boolean;
   readonly #clock: Clock;
   readonly #hosts = new Map<string, StoredHost>();
   readonly #board = new InstanceBoard();
@@ -84,7 +83,7 @@ export class MemoryStore implements HostStore {
     const { clock, isShared = false, hosts = [], fenceFloor = 0, graceMs = 0, pause, beforeCommit, onCommit } = options;
     this.#pause = pause;
     this.#clock = clock;
-    this.clock = isShared ? "shared" : "own";
+    this.isShared = isShared;
     this.#beforeCommit = beforeCommit;
     this.#onCommit = onCommit;
     this.#fenceFloor = fenceFloor;
@@ -166,7 +165,7 @@ export class MemoryStore implements HostStore {
 
   async #count(): Promise<StoreTotals> {
     const now = this.#clock.now();
-    const totals = { hosts: 0, slots: 0, inFlight: 0, waiting: 0, open: 0, spaced: 0 };
+    const totals = { hosts: 0, slots: 0, inFlight: 0, waiting: 0, open: 0, spaced: 0, paused: 0 };
     for (const stored of this.#hosts.values()) {
       if (totals.hosts % HOSTS_PER_TURN === HOSTS_PER_TURN - 1) await this.#pause?.();
       totals.hosts++;
@@ -175,6 +174,7 @@ export class MemoryStore implements HostStore {
       totals.waiting += stored.waiting(now);
       if (isBreakerOpen(stored, now)) totals.open++;
       if (isSpaced(stored, now)) totals.spaced++;
+      if (isPaused(stored)) totals.paused++;
     }
     return totals;
   }
@@ -210,8 +210,7 @@ export class MemoryStore implements HostStore {
   }
 
   #apply(commit: Commit, stored: StoredHost | undefined): void {
-    const { host, base, tag, changes, wake, book } = commit;
-    const source = this.clock === "own" ? book : undefined;
+    const { host, base, tag, changes, wake } = commit;
     const before = stored?.head;
     if (changes.head === undefined) {
       if (stored !== undefined) this.#forget(host, stored, tag);
@@ -219,10 +218,10 @@ export class MemoryStore implements HostStore {
     }
     if (stored === undefined) {
       const created = new StoredHost(tag, changes.head);
-      created.apply(commit, source);
+      created.apply(commit);
       this.#hosts.set(host, created);
     } else {
-      stored.apply(commit, source);
+      stored.apply(commit);
     }
     this.#onCommit?.({ host, tag, changes, before });
     for (const instance of wake) this.#notify(instance, { host, base, tag, changes });

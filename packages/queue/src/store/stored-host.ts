@@ -3,54 +3,46 @@ import {
   type BookRecord,
   type Changes,
   type Head,
-  RECORD_KINDS,
   type RecordKind,
   type RecordName,
   type RecordOf,
 } from "../book/records.ts";
 import { RecordsByKind } from "../book/records-by-kind.ts";
-import { type Commit, type RecordsAt, type Refusal, TAIL_LENGTH, type Tag, type Tail } from "./host-store.ts";
+import { type Commit, type Refusal, TAIL_LENGTH, type Tag, type Tail } from "./host-store.ts";
 
+/** A commit in the tail, with the names of the records that it changed. */
 interface Kept {
   readonly base: Tag | undefined;
   readonly tag: Tag;
-  /** The records that the commit changed. Undefined: STORED3. */
-  readonly names: readonly RecordName[] | undefined;
+  readonly names: readonly RecordName[];
 }
 
-const NO_RECORDS: RecordsAt = { allAt: () => [] };
 const NO_TAIL: readonly Kept[] = [];
 
 /**
- * One host in the memory store.
- *
- * STORED1 Leases and offers are kept here, so that P2 and P3 are checked against what was committed.
- * STORED2 Other records are read from the book of the committer if the commit had one, otherwise they are kept here.
- *   Until the next commit is accepted, that book is at this host's tag, or its decision in progress is the commit that
- *   led to the tag.
- * STORED3 The tail starts again after a commit that came with its book: the engine of that book is the only one, and
- *   repeats at most its last commit (P4). For another commit that no other instance needs (`isShared`), the tail has only
- *   the tag. A caller that asks for changes that the tail does not have gets the whole host.
+ * One host in the memory store: its head, its records, and a tail of the last commits. A commit that no other instance
+ * needs is not in the tail. A caller that asks for changes that the tail does not have gets the whole host.
  */
 export class StoredHost {
   tag: Tag;
   head: Head;
   reservedBy: string | undefined;
   reservedUntil = 0;
-  readonly #occupied = new RecordsByKind();
-  #others: RecordsAt = NO_RECORDS;
+  readonly #records = new RecordsByKind();
+  /** The slots of all stored leases and offers, also of those that have ended by time. */
+  #stored = 0;
   /** At most `TAIL_LENGTH` commits, oldest first. */
   #tail = NO_TAIL;
 
   constructor(tag: Tag, head: Head, records: readonly BookRecord[] = []) {
     this.tag = tag;
     this.head = head;
-    for (const record of records) this.#recordsFor(record.kind).set(record);
+    for (const record of records) this.#set(record.kind, record.key, record);
   }
 
-  /** P4: the tail already has this commit. */
+  /** P4: the commit was accepted. It, or the one after it, is in the tail. */
   has(tag: Tag): boolean {
-    return this.tag === tag || this.#tail.some((kept) => kept.tag === tag);
+    return this.tag === tag || this.#tail.some((kept) => kept.tag === tag || kept.base === tag);
   }
 
   /** P2 and P3: the refusal if the commit would break them, otherwise undefined. */
@@ -61,14 +53,13 @@ export class StoredHost {
     let added = 0;
     for (const record of puts) {
       if (record.kind !== "lease" && record.kind !== "offer") continue;
-      const before = this.#occupied.get(record.kind, record.key);
+      const before = this.#records.get(record.kind, record.key);
       if (before === undefined && record.kind === "lease" && record.fence <= this.head.fence) return "slots";
-      if (isLive(record, now) && !isLive(before, now)) added++;
+      if (liveWidth(before, now) === 0) added += liveWidth(record, now);
     }
     // If all stored slots and the new ones fit, no record needs to be checked.
-    const stored = this.#occupied.size("lease") + this.#occupied.size("offer");
-    if (added === 0 || stored + added <= head.slots) return undefined;
-    for (const [kind, key] of dels) if (isLive(this.#occupied.get(kind, key), now)) added--;
+    if (added === 0 || this.#stored + added <= head.slots) return undefined;
+    for (const [kind, key] of dels) added -= liveWidth(this.#records.get(kind, key), now);
     return this.inFlight(now) + added > head.slots ? "slots" : undefined;
   }
 
@@ -78,22 +69,15 @@ export class StoredHost {
     this.reservedUntil = until;
   }
 
-  /** `book`: contains the records (STORED2). */
-  apply({ base, tag, changes, isShared }: Commit, book: RecordsAt | undefined): void {
+  apply({ base, tag, changes, hasOthers }: Commit): void {
     const { head, puts, dels } = changes;
     if (head === undefined) return;
-    for (const [kind, key] of dels) if (book === undefined || isSlot(kind)) this.#recordsFor(kind).delete(kind, key);
-    for (const record of puts) if (book === undefined || isSlot(record.kind)) this.#recordsFor(record.kind).set(record);
+    for (const [kind, key] of dels) this.#set(kind, key, undefined);
+    for (const record of puts) this.#set(record.kind, record.key, record);
     this.head = head;
     this.tag = tag;
     this.reservedBy = undefined;
-    if (book === undefined) {
-      const kept = { base, tag, names: isShared ? namesOf(changes) : undefined };
-      this.#tail = [...this.#tail.slice(1 - TAIL_LENGTH), kept];
-    } else {
-      this.#others = book;
-      this.#tail = NO_TAIL;
-    }
+    if (hasOthers) this.#tail = [...this.#tail.slice(1 - TAIL_LENGTH), { base, tag, names: namesOf(changes) }];
   }
 
   /** What changed after `since`, or the whole host. */
@@ -104,12 +88,16 @@ export class StoredHost {
       : { kind: "changes", changes: { head: this.head, ...this.#recordsOf(names) } };
   }
 
-  /** The records that commits after `since` changed. Undefined: not known. */
+  /** The records that commits after `since` changed. Undefined: the tail does not have all of them. */
   #namesAfter(since: Tag): readonly RecordName[] | undefined {
-    if (since === this.tag) return [];
-    const first = this.#tail.findIndex(({ base }) => base === since);
-    const after = first === -1 ? [undefined] : this.#tail.slice(first).map(({ names }) => names);
-    return after.includes(undefined) ? undefined : (after as (readonly RecordName[])[]).flat();
+    const names: RecordName[] = [];
+    let tag = since;
+    for (const kept of this.#tail) {
+      if (kept.base !== tag) continue;
+      names.push(...kept.names);
+      tag = kept.tag;
+    }
+    return tag === this.tag ? names : undefined;
   }
 
   /** The named records as they are now. One that is gone was deleted. */
@@ -118,7 +106,7 @@ export class StoredHost {
     const dels: RecordName[] = [];
     for (const name of new Map(names.map((name) => [name.join(" "), name])).values()) {
       const [kind, key] = name;
-      const record = this.#recordsFor(kind).get(kind, key);
+      const record = this.#records.get(kind, key);
       if (record === undefined) dels.push(name);
       else puts.push(record);
     }
@@ -126,14 +114,14 @@ export class StoredHost {
   }
 
   image(): BookImage {
-    return { head: this.head, records: RECORD_KINDS.flatMap((kind): BookRecord[] => [...this.values(kind)]) };
+    return { head: this.head, records: [...this.#records] };
   }
 
-  /** Leases and offers that have not ended. */
+  /** The slots of leases and offers that have not ended. */
   inFlight(now: number): number {
     let live = 0;
-    for (const lease of this.values("lease")) if (isLive(lease, now)) live++;
-    for (const offer of this.values("offer")) if (isLive(offer, now)) live++;
+    for (const lease of this.values("lease")) live += liveWidth(lease, now);
+    for (const offer of this.values("offer")) live += liveWidth(offer, now);
     return live;
   }
 
@@ -144,19 +132,17 @@ export class StoredHost {
     return waiting;
   }
 
-  values<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
-    return isSlot(kind) ? this.#occupied.all(kind) : this.#others.allAt(this.tag, kind);
+  #set(kind: RecordKind, key: string, after: BookRecord | undefined): void {
+    if (kind === "lease" || kind === "offer") {
+      this.#stored -= liveWidth(this.#records.get(kind, key), Number.NEGATIVE_INFINITY);
+      this.#stored += liveWidth(after, Number.NEGATIVE_INFINITY);
+    }
+    if (after === undefined) this.#records.delete(kind, key);
+    else this.#records.set(after);
   }
 
-  /** The collection for records of this kind. */
-  #recordsFor(kind: RecordKind): RecordsByKind {
-    if (isSlot(kind)) return this.#occupied;
-    if (this.#others instanceof RecordsByKind) return this.#others;
-    const copies = new RecordsByKind();
-    for (const other of RECORD_KINDS)
-      if (!isSlot(other)) for (const record of this.#others.allAt(this.tag, other)) copies.set(record);
-    this.#others = copies;
-    return copies;
+  values<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
+    return this.#records.all(kind);
   }
 }
 
@@ -166,7 +152,7 @@ export function refusesFirst({ changes: { head, puts }, now }: Commit, fenceFloo
   let live = 0;
   for (const record of puts) {
     if (record.kind === "lease" && record.fence <= fenceFloor) return "slots";
-    if (isLive(record, now)) live++;
+    live += liveWidth(record, now);
   }
   return head.fence < fenceFloor || live > head.slots ? "slots" : undefined;
 }
@@ -175,10 +161,7 @@ function namesOf({ puts, dels }: Changes): RecordName[] {
   return [...puts.map(({ kind, key }): RecordName => [kind, key]), ...dels];
 }
 
-function isSlot(kind: RecordKind): boolean {
-  return kind === "lease" || kind === "offer";
-}
-
-function isLive(record: BookRecord | undefined, now: number): boolean {
-  return (record?.kind === "lease" && record.endsAt > now) || (record?.kind === "offer" && record.lapsesAt > now);
+function liveWidth(record: BookRecord | undefined, now: number): number {
+  if (record?.kind === "lease") return record.endsAt > now ? record.width : 0;
+  return record?.kind === "offer" && record.lapsesAt > now ? record.width : 0;
 }

@@ -1,10 +1,13 @@
+import { FairQueueSectionSchema } from "@slotkeeper/protocol/schemas";
 import { fieldName } from "../words/validator.ts";
-import { CONFIG_KEYS } from "./config-keys.ts";
 import { isTree, type Tree } from "./layers.ts";
+import { keysOf } from "./schema-keys.ts";
 
 /** Plain names of keys, by alias. They are renamed in each layer, because layers are merged by key. */
 const ALIASES = new Map(
-  CONFIG_KEYS.flatMap(({ path, schema }) => (schema.aliasOf === undefined ? [] : [[path.at(-1), schema.aliasOf]])),
+  keysOf(FairQueueSectionSchema, []).flatMap(({ path, schema }) =>
+    schema.aliasOf === undefined ? [] : [[path.at(-1), schema.aliasOf]],
+  ),
 );
 
 /** A layer in which every key has one name. `problems` has the keys that are set twice, to different values. */

@@ -1,11 +1,10 @@
-import { ConfigSchema } from "@slotkeeper/protocol/schemas";
 import type { TSchema } from "typebox";
 import { nearMatch } from "../words/near-match.ts";
 import { type FieldProblem, fieldName, validator } from "../words/validator.ts";
 import { withoutAliases } from "./aliases.ts";
-import { CONFIG_KEYS } from "./config-keys.ts";
 import { isTree, type Layer, type Tree } from "./layers.ts";
 import { isUnder } from "./queue-rules.ts";
+import { keysOf } from "./schema-keys.ts";
 
 /**
  * The problems of one layer, and the layer without the invalid values, so that the rest can be checked in the same
@@ -19,13 +18,20 @@ export interface CheckedLayer {
   readonly unknown: readonly string[];
 }
 
-const config = validator(ConfigSchema);
 /** The controller cannot change the address at which it is called. */
 const NOT_FROM_CONTROLLER = ["controller.url", "controller.apiPrefix"] as const;
 
-export function checkLayer({ origin, tree }: Layer): CheckedLayer {
-  const checked = config.check(tree);
-  const all: readonly FieldProblem[] = "value" in checked ? [] : checked.problems.map(withSuggestion);
+/** Returns a function that checks layers of a configuration with this schema. */
+export function layerChecker(schema: TSchema): (layer: Layer) => CheckedLayer {
+  const values = validator(schema);
+  return (layer) => {
+    const checked = values.check(layer.tree);
+    const all = "value" in checked ? [] : checked.problems.map((problem) => withSuggestion(problem, schema));
+    return checkedLayer(layer, all);
+  };
+}
+
+function checkedLayer({ origin, tree }: Layer, all: readonly FieldProblem[]): CheckedLayer {
   const unknown = origin === "controller" ? all.filter(isUnknownKey) : [];
   const found = all.filter((problem) => !unknown.includes(problem));
   if (origin === "controller" && isTree(tree["controller"])) {
@@ -61,17 +67,18 @@ function withoutFields(tree: Tree, bad: ReadonlySet<string>, path: readonly stri
 }
 
 /** For an unknown key, suggests the key that was probably meant, in the same object or elsewhere. */
-function withSuggestion(problem: FieldProblem): FieldProblem {
+function withSuggestion(problem: FieldProblem, schema: TSchema): FieldProblem {
   if (!isUnknownKey(problem)) return problem;
   const [, parent = "", key = ""] = /^(?:(.*)\.)?(.*?)$/.exec(problem.field) ?? [];
-  const elsewhere = CONFIG_KEYS.find(({ path }) => path.at(-1) === key && !path.includes("rpc"));
-  const near = nearMatch(key, keysAt(parent)) ?? (elsewhere === undefined ? undefined : fieldName(elsewhere.path));
+  const elsewhere = keysOf(schema, []).find(({ path }) => path.at(-1) === key && !path.includes("rpc"));
+  const near =
+    nearMatch(key, keysAt(parent, schema)) ?? (elsewhere === undefined ? undefined : fieldName(elsewhere.path));
   return near === undefined ? problem : { ...problem, message: `${problem.message}: did you mean \`${near}\`?` };
 }
 
 /** The keys of the object at this path. All hosts have the same keys. */
-function keysAt(field: string): string[] {
-  let here = ConfigSchema as unknown as SchemaNode | undefined;
+function keysAt(field: string, schema: TSchema): string[] {
+  let here = schema as SchemaNode | undefined;
   for (const key of field.replaceAll(/\["(?:[^"\\]|\\.)*"\]/g, ".*").split(".")) {
     if (key === "") continue;
     here = here?.properties?.[key] ?? Object.values(here?.patternProperties ?? {})[0];

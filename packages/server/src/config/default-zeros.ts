@@ -1,4 +1,4 @@
-import { ConfigSchema } from "@slotkeeper/protocol/schemas";
+import type { TSchema } from "typebox";
 import { fieldName } from "../words/validator.ts";
 import { type Advice, adviceIf } from "./advice.ts";
 import { isTree, type Layer, type Tree } from "./layers.ts";
@@ -21,9 +21,9 @@ interface Node {
 }
 
 /** Replaces such numbers by their defaults. In an override of a host, the key counts as absent. */
-export function withoutZeros(tree: Tree): WithoutZeros {
+export function withoutZeros(tree: Tree, schema: TSchema): WithoutZeros {
   const fields: string[] = [];
-  return { tree: replaced(tree, ConfigSchema as Node, [], false, fields), fields };
+  return { tree: replaced(tree, schema, [], false, fields), fields };
 }
 
 function replaced(

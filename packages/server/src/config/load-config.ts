@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { ServiceConfig } from "@slotkeeper/protocol";
+import { ConfigSchema } from "@slotkeeper/protocol/schemas";
 import { systemWords } from "../words/system-words.ts";
 import type { Advice } from "./advice.ts";
 import { defaultTree } from "./config-keys.ts";
-import { checkLayer } from "./config-problems.ts";
+import { layerChecker } from "./config-problems.ts";
 import { configWarnings } from "./config-warnings.ts";
 import { crossProblems } from "./cross-rules.ts";
 import { withoutZeros, zeroAdvice } from "./default-zeros.ts";
@@ -13,6 +14,8 @@ import { ConfigError } from "./errors.ts";
 import { isTree, type Layer, type Merged, mergeLayers, type Tree, withoutAbsent } from "./layers.ts";
 import { isJudgeable } from "./queue-rules.ts";
 import { type FilledConfig, type Settings, settingsOf } from "./settings.ts";
+
+const checkLayer = layerChecker(ConfigSchema);
 
 /** Where a configuration comes from. Flags override variables, and both override the file. */
 export interface ConfigSources {
@@ -108,7 +111,7 @@ function readLayers({ file, environment = {}, flags = {} }: ConfigSources, contr
     ...(controller === undefined ? [] : [{ origin: "controller", tree: controller.tree }]),
     { origin: "environment", tree: fromEnvironment.tree },
     { origin: "flag", tree: flags },
-  ].map(({ origin, tree }) => ({ origin, ...withoutZeros(withoutAbsent(tree)) }));
+  ].map(({ origin, tree }) => ({ origin, ...withoutZeros(withoutAbsent(tree), ConfigSchema) }));
   const checked = read.map(checkLayer);
   return {
     layers: checked.map(({ sound }) => sound),

@@ -2,6 +2,7 @@ import type { Audience } from "@slotkeeper/protocol/schemas";
 import type { Settings } from "../config/settings.ts";
 import type { Digests } from "../platform/digests.ts";
 import type { Exchange } from "./exchange.ts";
+import { HOLDERS_HEADER } from "./holder-traces.ts";
 
 /** What decides about access. */
 export type AccessSettings = Pick<
@@ -58,7 +59,7 @@ export class Access {
     const origin = exchange.header("origin");
     if (origin === undefined || !this.#isListed(origin)) return false;
     exchange.setHeader("Access-Control-Allow-Origin", origin);
-    exchange.setHeader("Access-Control-Expose-Headers", "Retry-After, X-Request-Id");
+    exchange.setHeader("Access-Control-Expose-Headers", `Retry-After, X-Request-Id, ${HOLDERS_HEADER}`);
     if (exchange.method !== "OPTIONS" || exchange.header("access-control-request-method") === undefined) return false;
     exchange.empty(204, {
       "Access-Control-Allow-Methods": "POST",

@@ -3,7 +3,7 @@ import type { InternalContext } from "./context.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** What an operator can do. */
-export type AuditedAction = "refresh" | "flush" | "limits" | "breaker" | "revoke";
+export type AuditedAction = "refresh" | "flush" | "limits" | "breaker" | "pause" | "revoke";
 
 /**
  * Writes the record of an operator's action: the peer address, the request, and the outcome. It is written at every log

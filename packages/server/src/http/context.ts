@@ -13,6 +13,7 @@ import type { StoreReader } from "../telemetry/store-reader.ts";
 import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import type { DispatchContext } from "./dispatch.ts";
 import type { HeldCalls } from "./held-calls.ts";
+import type { HolderTraces } from "./holder-traces.ts";
 import type { Live } from "./live-config.ts";
 import type { Refusals } from "./refusals.ts";
 
@@ -28,6 +29,8 @@ export interface CallerContext {
     readonly limits: Pick<ServiceLimits, "hosts">;
   };
   readonly telemetry: { readonly hub: Pick<LiveHub, "stir"> };
+  /** Default: traces of callers are ignored. */
+  readonly traces?: HolderTraces;
   newSessionId(): string;
 }
 

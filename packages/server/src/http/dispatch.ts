@@ -1,4 +1,4 @@
-import { ROUTES, type Route, type RouteName } from "@slotkeeper/protocol/schemas";
+import { ROUTE_PATHS, type RouteName, type RoutePath } from "@slotkeeper/protocol/schemas";
 import type { Access } from "./access.ts";
 import type { Exchange, JsonObject } from "./exchange.ts";
 import type { RequestLog } from "./request-log.ts";
@@ -10,7 +10,7 @@ export type Handler<C> = (exchange: Exchange, context: C, body: JsonObject) => v
 export type RouteTable<C> = { readonly [name in RouteName]?: Handler<C> };
 
 interface BoundRoute<C> {
-  readonly route: Route;
+  readonly route: RoutePath;
   readonly handle: Handler<C>;
 }
 
@@ -44,7 +44,7 @@ export class Router<C extends DispatchContext> {
 
   constructor(table: RouteTable<C>) {
     for (const [name, handle] of Object.entries(table)) {
-      const route: Route = ROUTES[name as RouteName];
+      const route: RoutePath = ROUTE_PATHS[name as RouteName];
       const bound = { route, handle };
       if (!route.path.includes("{")) this.#byPath.set(route.path, bound);
       else this.#byPattern.push({ pattern: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`), bound });
@@ -73,7 +73,7 @@ export class Router<C extends DispatchContext> {
       return exchange.problem("UNAUTHORIZED", undefined, { headers });
     }
     if (audience === "caller" && access.isFromForeignPage(exchange)) return exchange.problem("FOREIGN_ORIGIN");
-    return route.request === undefined ? handle(exchange, context, {}) : serveBody(exchange, handle, context);
+    return route.hasBody === true ? serveBody(exchange, handle, context) : handle(exchange, context, {});
   }
 }
 

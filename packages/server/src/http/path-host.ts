@@ -1,6 +1,6 @@
 import { LIMITS } from "@slotkeeper/protocol";
 import { PATTERNS } from "@slotkeeper/protocol/schemas";
-import { type NamedHost, plainName } from "../queue/host-key.ts";
+import { type HostDirectory, type NamedHost, plainName } from "../queue/host-key.ts";
 import { nearMatch } from "../words/near-match.ts";
 import type { FieldProblem } from "../words/validator.ts";
 import type { OperatorContext } from "./context.ts";
@@ -27,16 +27,33 @@ export function operatorsHost(exchange: Exchange, text: string, { queue, live }:
       message: `Expected \`new\` to be \`true\` or \`false\`, got ${JSON.stringify(isNew)}`,
     });
   }
-  const isKey = by === "key" || (by !== "name" && KEY.test(text));
+  const isKey = isKeyOf(text, by);
   const most = isKey ? LIMITS.hostnameHashLength : LIMITS.hostnameLength;
   if (text === "" || text.length > most || !PRINTABLE.test(text)) {
     const message = `Expected \`host\` to be 1 to ${most} characters without control characters`;
     errors.push({ field: "host", message });
   }
   if (errors.length > 0) return { errors };
-  if (!isKey) return { host: live.hosts.keyOf(plainName(text)), hostname: plainName(text) };
-  const host = text.toLowerCase();
-  return { host, hostname: queue.glance(host)?.hostname ?? live.hosts.names.get(host) };
+  const host = hostInPath(text, by, live.hosts.keyOf);
+  return { host, hostname: isKey ? (queue.glance(host)?.hostname ?? live.hosts.names.get(host)) : plainName(text) };
+}
+
+/** The key of the host that an operator names. `by` is the parameter of the query. */
+export function hostInPath(text: string, by: string | null, keyOf: HostDirectory["keyOf"]): string {
+  return isKeyOf(text, by) ? text.toLowerCase() : keyOf(plainName(text));
+}
+
+function isKeyOf(text: string, by: string | null): boolean {
+  return by === "key" || (by !== "name" && KEY.test(text));
+}
+
+/** Parses `<host key>.<fence>`. A host key may contain dots, a fence does not, so the last dot divides them. */
+export function slotNamed(id: string): { readonly host: string; readonly fence: number } | undefined {
+  const at = id.lastIndexOf(".");
+  const [host, digits] = [id.slice(0, Math.max(0, at)), id.slice(at + 1)];
+  const fence = Number(digits);
+  const isSound = host !== "" && /^[1-9]\d{0,15}$/.test(digits) && Number.isSafeInteger(fence);
+  return isSound ? { host, fence } : undefined;
 }
 
 /**
@@ -57,7 +74,7 @@ export async function unknownHost(
   if (!isAnyKnown) return undefined;
   const near = hostname === undefined ? undefined : nearMatch(hostname, namesToCompare(queue, live));
   const hint = near === undefined ? "" : ` Did you mean \`${near}\`?`;
-  return `No host ${JSON.stringify(hostname ?? host)} is known.${hint} To prepare a host that has not been used yet, add \`?new=true\`.`;
+  return `No host ${JSON.stringify(hostname ?? host)} is known.${hint} To prepare a host that has not been used yet, add \`?new=true\` (\`--new\` on the command line).`;
 }
 
 /** How many names an unknown one is compared with: those that callers used last may be missing. */

@@ -1,6 +1,7 @@
 import { LogThrottle } from "../log/log-throttle.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Exchange } from "./exchange.ts";
+import { traceparentOf } from "./holder-traces.ts";
 
 /** Limits lines that any caller can cause to a few per second. */
 const LIMIT = { burst: 50, everyMs: 100 } as const;
@@ -29,13 +30,20 @@ export class RequestLog {
     const kept = level === "debug" ? {} : this.#admit(level);
     if (kept === undefined) return;
     const outcome = status === 0 ? { hungUp: true } : { status, code: exchange.problemCode };
-    const asked = { requestId: exchange.id, method: exchange.method, path: shortened(exchange.path) };
+    const asked = {
+      requestId: exchange.id,
+      ...traceId(exchange),
+      method: exchange.method,
+      path: shortened(exchange.path),
+    };
     this.#log[level]("request", { ...asked, ...outcome, durationMs: Math.round(tookMs), ...kept });
   }
 
-  failed({ id, path }: Exchange, error: unknown): void {
+  failed(exchange: Exchange, error: unknown): void {
     const kept = this.#admit("error");
-    if (kept !== undefined) this.#log.error("request failed", { requestId: id, path: shortened(path), error, ...kept });
+    if (kept === undefined) return;
+    const asked = { requestId: exchange.id, ...traceId(exchange), path: shortened(exchange.path) };
+    this.#log.error("request failed", { ...asked, error, ...kept });
   }
 
   /** Returns `undefined` if the line is not logged. */
@@ -44,6 +52,12 @@ export class RequestLog {
     if (unlogged === undefined) return undefined;
     return unlogged === 0 ? {} : { unlogged };
   }
+}
+
+/** The trace of the caller, to find the line from it. */
+function traceId(exchange: Exchange): { traceId?: string } {
+  const traceparent = traceparentOf(exchange);
+  return traceparent === undefined ? {} : { traceId: traceparent.slice(3, 35) };
 }
 
 function shortened(path: string): string {

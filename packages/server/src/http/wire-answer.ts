@@ -23,10 +23,19 @@ export function wireAnswer(
       };
     }
     case "granted": {
-      const { slotToken, limit, fence } = answer;
+      const { slotToken, limit, fence, width, charged } = answer;
       // Rounded down: a holder must never assume that it has more time than it has.
       const leaseMs = Math.max(1, Math.floor(answer.leaseMs));
-      return { body: { result: "granted", queryToken: tokenOf(answer.session), slotToken, limit, fence, leaseMs } };
+      const body = {
+        result: "granted",
+        queryToken: tokenOf(answer.session),
+        slotToken,
+        limit,
+        fence,
+        leaseMs,
+      } as const;
+      const more = { ...(width === 1 ? {} : { width }), ...(charged === undefined ? {} : { charged }) };
+      return { body: { ...body, ...more } };
     }
     case "throttled": {
       const throttleRetryAfter = wholeSeconds(answer.retryAfterMs);

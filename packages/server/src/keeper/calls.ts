@@ -5,8 +5,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type AcquireReply, type BeginAnswer, PROBLEMS, type ProblemCode } from "@slotkeeper/protocol";
 import type { FairQueue } from "@slotkeeper/queue";
-import { CapacityMismatchError } from "slotkeeper";
 import { problemBody } from "../http/exchange.ts";
+import { refusalOf } from "../http/refusals-of-acquire.ts";
 import { wireAnswer } from "../http/wire-answer.ts";
 import { plainName } from "../queue/host-key.ts";
 import type { QueryTokens } from "../queue/query-tokens.ts";
@@ -22,6 +22,7 @@ interface Body {
   readonly ipBucket?: string;
   readonly requestId?: string;
   readonly limit?: number;
+  readonly width?: number;
   readonly waitMs?: number;
   readonly maxWaitMs?: number;
   readonly queryToken?: string;
@@ -55,7 +56,8 @@ const acquire: CallHandler = async ({ response, holder, body }, context) => {
     answer = await asked(holder, body, context, controller.signal);
   } catch (error) {
     if (controller.signal.aborted) return;
-    if (error instanceof CapacityMismatchError) problem(response, "CAPACITY_MISMATCH", error.message);
+    const refusal = refusalOf(error);
+    if (refusal !== undefined) problem(response, refusal.code, refusal.message);
     else if (error instanceof TypeError) problem(response, "BAD_FIELDS", error.message);
     else throw error;
     return;
@@ -76,7 +78,10 @@ function asked(
   { queue, tokens, keyOf }: CallContext,
   signal: AbortSignal,
 ): Promise<BeginAnswer> {
-  const { hostname = "", bucket, ipBucket, requestId = "", queryToken, waitMs, limit, maxWaitMs } = body;
+  const { hostname = "", bucket, ipBucket, requestId = "", queryToken, waitMs, limit, width, maxWaitMs } = body;
+  for (const [field, value] of Object.entries({ hostname, requestId, queryToken: queryToken ?? "" })) {
+    if (typeof value !== "string") throw new TypeError(`Expected \`${field}\` to be a string, got ${String(value)}`);
+  }
   if (queryToken !== undefined) {
     const verified = tokens.verify(queryToken);
     if (verified.kind !== "valid") return Promise.resolve({ result: "timeout", reason: "unknown-token" });
@@ -85,7 +90,8 @@ function asked(
   const name = plainName(hostname);
   const sessionId = sessionOf(about.id, requestId);
   const host = name === "" ? "" : keyOf(name);
-  return queue.begin({ host, hostname: name, bucket: bucket ?? ipBucket, sessionId, waitMs, limit, maxWaitMs, signal });
+  const asked = { waitMs, limit, width, maxWaitMs, signal };
+  return queue.begin({ host, hostname: name, bucket: bucket ?? ipBucket, sessionId, ...asked });
 }
 
 const renew: CallHandler = async ({ response, body }, { queue }) => {
@@ -105,13 +111,15 @@ const cancel: CallHandler = ({ response, body }, { queue, tokens }) => {
   json(response, 200, { result: verified.kind === "valid" ? queue.cancel(verified.claims) : "gone" });
 };
 
-/** Stays open while `exec` lives, after a first line. */
+/** Stays open, after a first line, until `exec` or the lease ends. Then `exec` calls again and learns that it is lost. */
 const hold: CallHandler = ({ response, holder, body }, { leases }) => {
-  if (leases.slotOf(String(body.slotToken)) === undefined) {
+  const token = String(body.slotToken);
+  if (leases.slotOf(token) === undefined) {
     problem(response, "SLOT_LOST");
     return;
   }
   holder.opened();
+  leases.whenEnded(token, () => response.end());
   response.on("close", () => holder.closed());
   response.writeHead(200, { "Content-Type": "application/json" });
   response.write("{}\n");

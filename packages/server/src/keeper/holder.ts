@@ -8,6 +8,7 @@
  * HOLD3  The end is reported once.
  */
 import { connect } from "node:net";
+import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { isAlive, type ProcessIdentity, startOf } from "../store/journal/process-identity.ts";
 
@@ -22,6 +23,31 @@ export interface HolderCall {
   readonly space: string;
   /** For people. */
   readonly command: string;
+}
+
+/** Where the sockets of holders are: in the folder of the keeper, under names of their own. */
+export interface HolderPlace {
+  readonly folder: string;
+  readonly isOwnFile: (name: string) => boolean;
+}
+
+/**
+ * Checks what a call or the file of a lease says about a holder; `undefined` if it is not as expected. Its socket must be
+ * in the folder of the keeper: the keeper removes it at the end. Only the name counts, because a container may have the
+ * folder at another place.
+ */
+export function checkedHolder<H extends HolderCall>(given: H, { folder, isOwnFile }: HolderPlace): H | undefined {
+  const { protocol, id, socket, pid, space, command } = Object(given) as { readonly [field: string]: unknown };
+  const isSound =
+    typeof protocol === "number" &&
+    typeof id === "string" &&
+    /^[\da-z]+$/.test(id) &&
+    typeof socket === "string" &&
+    isOwnFile(basename(socket)) &&
+    Number.isSafeInteger(pid) &&
+    typeof space === "string" &&
+    typeof command === "string";
+  return isSound ? { ...given, socket: join(folder, basename(socket)) } : undefined;
 }
 
 /** The same, with the time at which the process started; empty if the number is not valid here. */

@@ -41,7 +41,7 @@ export class KeeperParts implements CallContext {
     const [boot = ""] = self.place.split(" ");
     // The folder protects the keeper, not this key. Tokens must outlive the keeper, but not the machine's start.
     this.tokens = new QueryTokens([`keeper ${boot}`], NODE_DIGESTS, this.keyOf);
-    const files = new LeaseFiles(leasePrefix, boot, isOwnFile);
+    const files = new LeaseFiles(leasePrefix, boot, { folder: this.folder, isOwnFile });
     const leases = files.read();
     this.restored = leases.length;
     this.holders = new Holders({
@@ -62,7 +62,6 @@ export class KeeperParts implements CallContext {
     this.queue = new FairQueue({
       store: this.store,
       clock: realClock,
-      random: Math.random,
       newSessionId,
       newSecret,
       instance: `keeper-${self.id}`,

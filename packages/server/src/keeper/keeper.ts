@@ -15,7 +15,7 @@ import { realClock } from "slotkeeper";
 import { thisProcess } from "../store/journal/process-identity.ts";
 import { VERSION } from "../version.ts";
 import { CALLS, json, problem } from "./calls.ts";
-import type { HolderCall } from "./holder.ts";
+import { checkedHolder, type HolderCall } from "./holder.ts";
 import { KEEPER_QUEUE, KeeperParts } from "./keeper-parts.ts";
 import { localNames } from "./view.ts";
 import type { WholeService } from "./whole-service.ts";
@@ -42,6 +42,7 @@ export interface KeeperInit {
 }
 
 const CHECK_MS = 250;
+const BASE = "http://localhost";
 const MOST_BODY_BYTES = 64 * 1024;
 /** Files that are younger may belong to a process that is about to use them. */
 const LEFT_OVER_MS = 1_000;
@@ -110,7 +111,11 @@ export class Keeper {
   }
 
   async #answer(parts: KeeperParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+    if (!URL.canParse(request.url ?? "/", BASE)) {
+      problem(response, "BAD_REQUEST", "Expected a path");
+      return;
+    }
+    const { pathname, searchParams } = new URL(request.url ?? "/", BASE);
     if (pathname === "/api/v0/local") {
       const names = await localNames(parts, realClock.now(), searchParams.get("name") ?? undefined);
       json(response, 200, { protocol: this.#init.protocol, version: VERSION, pid: process.pid, names });
@@ -121,9 +126,11 @@ export class Keeper {
       (await this.#loadWhole(parts)).serve(request, response);
       return;
     }
-    const about = holderOf(request);
-    if (about?.protocol !== this.#init.protocol) {
-      problem(response, "BAD_REQUEST", this.#otherProtocol(about?.protocol));
+    const { isOwnFile, protocol } = this.#init;
+    const given = holderOf(request);
+    const about = given?.protocol === protocol ? checkedHolder(given, { folder: parts.folder, isOwnFile }) : undefined;
+    if (about === undefined) {
+      problem(response, "BAD_REQUEST", this.#otherProtocol(given?.protocol));
       return;
     }
     const body = await bodyOf(request);
@@ -132,7 +139,10 @@ export class Keeper {
 
   #otherProtocol(theirs: number | undefined): string {
     const { protocol } = this.#init;
-    const which = theirs === undefined ? "Expected a call of slotkeeper" : `This command speaks protocol ${theirs}`;
+    const which =
+      theirs === undefined || theirs === protocol
+        ? "Expected a call of slotkeeper"
+        : `This command speaks protocol ${theirs}`;
     return `${which}, and the keeper (version ${VERSION}, process ${process.pid}) speaks ${protocol}. Stop it when its commands have ended: kill ${process.pid}`;
   }
 

@@ -25,6 +25,7 @@ interface KeptLeasesInit {
 export class KeptLeases {
   readonly #init: KeptLeasesInit;
   readonly #kept = new Map<string, { readonly host: string; readonly slot: number; readonly lease: LeaseRecord }>();
+  readonly #onEnd = new Map<string, () => void>();
   /** Why the last lease could not be written. */
   failure: unknown;
 
@@ -36,6 +37,11 @@ export class KeptLeases {
   /** The number of the slot, from 1; `undefined` if the token holds none. */
   slotOf(token: string): number | undefined {
     return this.#kept.get(token)?.slot;
+  }
+
+  /** Calls `onEnd` when the lease ends, for example because a person revoked it. */
+  whenEnded(token: string, onEnd: () => void): void {
+    this.#onEnd.set(token, onEnd);
   }
 
   /** Throws if a file cannot be written. */
@@ -56,6 +62,8 @@ export class KeptLeases {
       if (kept === undefined) continue;
       this.#init.files.remove(kept.lease);
       this.#kept.delete(key);
+      this.#onEnd.get(key)?.();
+      this.#onEnd.delete(key);
     }
     for (const lease of puts) {
       if (lease.kind !== "lease" || this.#kept.has(lease.key) || head === undefined) continue;

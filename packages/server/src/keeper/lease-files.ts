@@ -6,9 +6,9 @@
  * FILE2  A file appears complete, by a rename. One that cannot be read is left over from something else and is removed.
  */
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { LeaseRecord } from "@slotkeeper/queue";
-import type { HolderAbout } from "./holder.ts";
+import { checkedHolder, type HolderAbout, type HolderPlace } from "./holder.ts";
 
 /** A lease with all that the next keeper needs. */
 export interface KeptLease {
@@ -26,19 +26,23 @@ export class LeaseFiles {
   /** What the paths of the files begin with. */
   readonly #prefix: string;
   readonly #boot: string;
+  readonly #place: HolderPlace;
 
-  readonly #isOwnFile: (name: string) => boolean;
-
-  constructor(prefix: string, boot: string, isOwnFile: (name: string) => boolean) {
+  constructor(prefix: string, boot: string, place: HolderPlace) {
     this.#prefix = prefix;
-    this.#isOwnFile = isOwnFile;
+    this.#place = place;
     this.#boot = boot;
   }
 
   write(kept: Omit<KeptLease, "boot">): void {
     const path = this.#pathOf(kept.lease);
-    writeFileSync(`${path}.new`, JSON.stringify({ boot: this.#boot, ...kept }), { mode: 0o600 });
-    renameSync(`${path}.new`, path);
+    try {
+      writeFileSync(`${path}.new`, JSON.stringify({ boot: this.#boot, ...kept }), { mode: 0o600 });
+      renameSync(`${path}.new`, path);
+    } catch (error) {
+      rmSync(`${path}.new`, { force: true });
+      throw error;
+    }
   }
 
   remove(lease: LeaseRecord): void {
@@ -47,12 +51,13 @@ export class LeaseFiles {
 
   /** The leases of this start of the machine. Removes all other files. */
   read(): KeptLease[] {
-    const folder = dirname(this.#prefix);
+    const { folder, isOwnFile } = this.#place;
     return readdirSync(folder).flatMap((name) => {
       const path = join(folder, name);
-      if (!path.startsWith(this.#prefix) || !this.#isOwnFile(name)) return [];
+      if (!path.startsWith(this.#prefix) || !isOwnFile(name)) return [];
       const kept = parsed(path);
-      if (kept?.boot === this.#boot) return [kept];
+      const holder = kept?.boot === this.#boot && isLease(kept) ? checkedHolder(kept.holder, this.#place) : undefined;
+      if (kept !== undefined && holder !== undefined) return [{ ...kept, holder }];
       rmSync(path, { force: true });
       return [];
     });
@@ -70,4 +75,12 @@ function parsed(path: string): KeptLease | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A file of another version may have other fields. */
+function isLease({ host, hostname, capacity, slot, lease }: Partial<KeptLease>): boolean {
+  const { key, session, bucket, fence, grantedAt } = Object(lease) as Partial<LeaseRecord>;
+  const texts = [host, hostname, key, session, bucket];
+  const numbers = [capacity, slot, fence, grantedAt];
+  return texts.every((text) => typeof text === "string") && numbers.every(Number.isFinite);
 }

@@ -28,13 +28,19 @@ const MADE_AT_ONCE = 64;
 
 /** 128 random bits without a dot: for slot tokens and the tags of commits. */
 export const newSecret = namesOf(16);
+/** 144 random bits: the id of a session. */
 export const newSessionId = namesOf(18);
+/** A key that signs session tokens. */
 export const newTokenKey = (): string => randomText(32);
 
 /** Not a secret: unique by the process and a counter. */
-export const newRequestId = (): string => requestsOf + (requests++).toString(36).padStart(6, "0");
+export const newRequestId = (): string => {
+  // Made at the first request: Workers have no randomness while a module loads.
+  requestsOf ??= randomText(4);
+  return requestsOf + (requests++).toString(36).padStart(6, "0");
+};
 let requests = 0;
-const requestsOf = randomText(4);
+let requestsOf: string | undefined;
 
 function namesOf(bytes: number): () => string {
   const made: string[] = [];

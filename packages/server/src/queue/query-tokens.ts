@@ -1,4 +1,4 @@
-import type { SessionClaims } from "@slotkeeper/protocol";
+import type { Costs, SessionClaims } from "@slotkeeper/protocol";
 import type { Digests } from "../platform/digests.ts";
 import type { HostDirectory } from "./host-key.ts";
 
@@ -79,6 +79,25 @@ export class QueryTokens {
   }
 }
 
+/**
+ * The host that a token names, not verified: to find the place that can verify it, and for nothing else (TOKEN4).
+ * Undefined: it is not a token.
+ */
+export function unverifiedHost(
+  token: string,
+  { fromBase64url }: Pick<Digests, "fromBase64url">,
+  keyOf: HostDirectory["keyOf"],
+): string | undefined {
+  const [version, , payload] = token.split(".");
+  if (version !== VERSION || payload === undefined) return undefined;
+  try {
+    const { host } = unpack(JSON.parse(fromBase64url(payload)) as Packed, keyOf);
+    return typeof host === "string" ? host : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A host with a name does not also need its hash. */
 type FirstPacked = readonly [
   id: string,
@@ -90,10 +109,11 @@ type FirstPacked = readonly [
   throttleWindowMs: number | null,
   limit: number | null,
 ];
-type Packed = FirstPacked | readonly [...first: FirstPacked, pendingAt: number];
+/** Most tokens have none of these: a token is sent with every call, so it is kept short. */
+type Packed = readonly [...first: FirstPacked, pendingAt?: number | null, width?: number | null, cost?: Costs];
 
 function pack(claims: SessionClaims, keyOf: HostDirectory["keyOf"]): Packed {
-  const { id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt } = claims;
+  const { id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt, width, cost } = claims;
   const key = hostname !== undefined && keyOf(hostname) === host ? null : host;
   const first: FirstPacked = [
     id,
@@ -105,11 +125,13 @@ function pack(claims: SessionClaims, keyOf: HostDirectory["keyOf"]): Packed {
     throttleWindowMs ?? null,
     limit ?? null,
   ];
+  if (cost !== undefined) return [...first, pendingAt ?? null, width ?? null, cost];
+  if (width !== undefined) return [...first, pendingAt ?? null, width];
   return pendingAt === undefined ? first : [...first, pendingAt];
 }
 
 function unpack(packed: Packed, keyOf: HostDirectory["keyOf"]): SessionClaims {
-  const [id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt] = packed;
+  const [id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt, width, cost] = packed;
   return {
     id,
     host: host ?? keyOf(hostname ?? ""),
@@ -119,6 +141,8 @@ function unpack(packed: Packed, keyOf: HostDirectory["keyOf"]): SessionClaims {
     ...(hostname === null ? {} : { hostname }),
     ...(throttleWindowMs === null ? {} : { throttleWindowMs }),
     ...(limit === null ? {} : { limit }),
-    ...(pendingAt === undefined ? {} : { pendingAt }),
+    ...(pendingAt === undefined || pendingAt === null ? {} : { pendingAt }),
+    ...(width === undefined || width === null ? {} : { width }),
+    ...(cost === undefined ? {} : { cost }),
   };
 }

@@ -1,5 +1,5 @@
-import { PostgresStore, PostgrestStore, type StoreGauges, type StoreProblem } from "@slotkeeper/postgres";
-import { type HostStore, MemoryStore } from "@slotkeeper/queue";
+import { PostgresStore, PostgrestStore, type StoreProblem } from "@slotkeeper/postgres";
+import { type HostStore, MemoryStore, type StoreGauges, type StoreHealth } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import type { Backend } from "../config/settings.ts";
 import type { Logger } from "../log/logger.ts";
@@ -8,15 +8,7 @@ import { nextTurn } from "../platform/turns.ts";
 import type { JournalEvent } from "./journal/journal.ts";
 import { openJournaledMemoryStore } from "./journal/open-journal.ts";
 
-/** Whether a grant could be stored now, and why not. `detail` is for any caller, `error` is for the log. */
-export type StoreHealth =
-  | { readonly isReady: true }
-  | {
-      readonly isReady: false;
-      readonly reason: StoreProblem | "JOURNAL_UNWRITABLE";
-      readonly detail: string;
-      readonly error: unknown;
-    };
+export type OpenStoreHealth = StoreHealth<StoreProblem | "JOURNAL_UNWRITABLE">;
 
 /** A store with its description, keys and checks. */
 export interface OpenStore {
@@ -27,8 +19,8 @@ export interface OpenStore {
   readonly description: string;
   /** Keys that sign session tokens and outlive the process; `undefined` if the store keeps none. */
   readonly tokenKeys: readonly string[] | undefined;
-  health(): StoreHealth | Promise<StoreHealth>;
-  /** The gauges of its connections; absent if it has none. */
+  health(): OpenStoreHealth | Promise<OpenStoreHealth>;
+  /** Absent if it has none. */
   gauges?(): StoreGauges;
   close(): Promise<void>;
 }
@@ -66,7 +58,7 @@ async function openJournal(path: string, clock: Clock, log: Logger, graceMs: num
     onEvent: (event) => logJournalEvent(log, path, event),
   });
   const description = `memory, journal ${path}`;
-  const health = (): StoreHealth => {
+  const health = (): OpenStoreHealth => {
     const found = journalHealth();
     if (found.isWritable) return { isReady: true };
     const detail = "The journal cannot be written: nothing is granted until it can";

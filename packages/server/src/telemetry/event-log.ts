@@ -9,7 +9,7 @@ export interface EventLogInit {
   readonly now: () => number;
 }
 
-/** How often a host may report its deny windows. */
+/** How often a host may report refused buckets. */
 const WINDOWS_EVERY_MS = 60_000;
 /** The hosts whose windows are counted. Of more hosts, the count of the one that was reported first is lost. */
 const MOST_HOSTS = 10_000;

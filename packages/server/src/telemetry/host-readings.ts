@@ -51,6 +51,10 @@ export function oldestWaits({ hosts, overview: { at, oldestArrivedAt } }: Scrape
   ];
 }
 
+export function pausedHosts({ hosts, totals }: Scraped): Series[] | undefined {
+  return totals && hosts.map(({ label, stored }) => [label, stored?.isPaused === true ? 1 : 0]);
+}
+
 export function breakerStates({ hosts, totals, sources }: Scraped): Series[] | undefined {
   if (totals === undefined) return undefined;
   return hosts.map(({ label, stored, here }) => {

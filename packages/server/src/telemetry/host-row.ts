@@ -25,6 +25,7 @@ export function hostRow(
     oldestWaitMs: Math.round(Math.max(0, now - (here?.oldestArrivedAt ?? now), stored?.oldestWaitMs ?? 0)),
     avgWaitMs: Math.round(stored?.avgWaitMs ?? 0),
     isHot: stored?.isHot ?? false,
+    isPaused: stored?.isPaused ?? false,
     ...breakerOf(stored, openMs),
   };
 }

@@ -32,6 +32,8 @@ export class Instruments {
   readonly #counts = new Map<MetricId, Map<string, number>>();
   readonly #histograms = new Map<MetricId, Map<string, Histogram>>();
   readonly #observers = new Map<string, Observer[]>();
+  /** Gets every value of a histogram, too. */
+  recorded: ((id: MetricId, value: number, label: string) => void) | undefined;
 
   constructor() {
     for (const [id, metric] of Object.entries<Metric>(METRICS)) this.#prepare(id as MetricId, metric);
@@ -54,6 +56,7 @@ export class Instruments {
       histograms.set(label, histogram);
     }
     histogram.observe(value);
+    this.recorded?.(id, value, label);
   }
 
   series(id: MetricId): Iterable<Series> {

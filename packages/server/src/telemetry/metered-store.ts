@@ -4,12 +4,12 @@ import type { StoreOperation } from "./metrics.ts";
 
 /** The store with timing. It returns the answers of the store, and measuring delays nothing. */
 export class MeteredStore implements HostStore {
-  readonly clock: HostStore["clock"];
+  readonly isShared: boolean;
   readonly #store: HostStore;
   readonly #instruments: Instruments;
 
   constructor(store: HostStore, instruments: Instruments) {
-    this.clock = store.clock;
+    this.isShared = store.isShared;
     this.#store = store;
     this.#instruments = instruments;
   }

@@ -1,5 +1,5 @@
 import { RECORDS_OF_A_COMMIT, SECONDS_OF_CALL, SECONDS_OF_HOLD, SECONDS_OF_WAIT } from "./buckets.ts";
-import { breakerStates, byActivity, byHost, fairShareLags, oldestWaits } from "./host-readings.ts";
+import { breakerStates, byActivity, byHost, fairShareLags, oldestWaits, pausedHosts } from "./host-readings.ts";
 import { counted, counter, gauge, histogram, type Metric, type Series } from "./metric.ts";
 import { NOT_READY_REASONS } from "./readiness.ts";
 
@@ -45,6 +45,12 @@ export const METRICS = {
     breakerStates,
     "host",
   ),
+  hostPaused: gauge(
+    "slotkeeper_host_paused",
+    "1 while an operator has paused the host: nothing new is granted",
+    pausedHosts,
+    "host",
+  ),
   fairShareLag: gauge(
     "slotkeeper_fair_share_lag_seconds",
     "Fair-share error: how many slot-seconds per weight the worst-served waiting bucket is behind the fair share of its host",
@@ -68,6 +74,7 @@ export const METRICS = {
     "Hosts whose circuit breaker is open or half open",
     ({ totals }) => totals?.open,
   ),
+  hostsPaused: gauge("slotkeeper_hosts_paused", "Hosts that an operator has paused", ({ totals }) => totals?.paused),
   hosts: gauge("slotkeeper_hosts", "Hosts in the store", ({ totals }) => totals?.hosts),
   sessionsStarted: counted("slotkeeper_sessions_started_total", "Sessions that began, by a commit of this instance", {
     "session-created": () => "",
@@ -165,46 +172,46 @@ export const METRICS = {
   listenerUp: gauge(
     "slotkeeper_listener_up",
     "1 while notifications of the database arrive, or the store needs none. 0: the last test notification did not arrive, and a slot that another instance frees may reach a waiter here up to a second late",
-    ({ gauges }) => (gauges.listener.isUp === false ? 0 : 1),
+    ({ gauges }) => (gauges.listener?.isUp === false ? 0 : 1),
   ),
   listenerLosses: counter(
     "slotkeeper_listener_losses_total",
     "Connections for notifications that failed, stopped delivering, or could not be opened",
-    ({ gauges }) => gauges.listener.losses,
+    ({ gauges }) => gauges.listener?.losses ?? 0,
   ),
   poolConnections: gauge(
     "slotkeeper_pool_connections",
     "Connections in the pool to the database, by state: busy, idle",
     ({ gauges: { pool } }) => [
-      ["busy", pool.size - pool.idle],
-      ["idle", pool.idle],
+      ["busy", (pool?.size ?? 0) - (pool?.idle ?? 0)],
+      ["idle", pool?.idle ?? 0],
     ],
     "state",
   ),
   poolWaiting: gauge(
     "slotkeeper_pool_waiting",
     "Calls to the database that are waiting for a connection of the pool",
-    ({ gauges }) => gauges.pool.waiting,
+    ({ gauges }) => gauges.pool?.waiting ?? 0,
   ),
   poolWaits: counter(
     "slotkeeper_pool_waits_total",
     "Calls to the database that had to wait for a connection of the pool",
-    ({ gauges }) => gauges.pool.waits,
+    ({ gauges }) => gauges.pool?.waits ?? 0,
   ),
   poolWaitSeconds: counter(
     "slotkeeper_pool_wait_seconds_total",
     "Total time that calls waited for a connection of the pool. Its rate is the average number of waiting calls",
-    ({ gauges }) => gauges.pool.waitedMs / 1000,
+    ({ gauges }) => (gauges.pool?.waitedMs ?? 0) / 1000,
   ),
   laneWaiting: gauge(
     "slotkeeper_host_calls_waiting",
     "Calls to the database that are waiting for their turn. A host uses at most two connections of the pool, and all hosts with locked rows together at most three",
-    ({ gauges }) => gauges.lanes.waiting,
+    ({ gauges }) => gauges.lanes?.waiting ?? 0,
   ),
   laneWaits: counter(
     "slotkeeper_host_call_waits_total",
     "Calls to the database that had to wait for their turn",
-    ({ gauges }) => gauges.lanes.waits,
+    ({ gauges }) => gauges.lanes?.waits ?? 0,
   ),
   clockSkew: gauge(
     "slotkeeper_clock_skew_seconds",

@@ -1,6 +1,6 @@
 import { STORE_PROBLEMS, type StoreProblem } from "@slotkeeper/postgres";
 import type { Logger } from "../log/logger.ts";
-import type { StoreHealth } from "../store/open-store.ts";
+import type { OpenStoreHealth as StoreHealth } from "../store/open-store.ts";
 
 /** A check that takes longer counts as failed: every request is answered within two seconds. */
 const PATIENCE_MS = 1_200;

@@ -1,5 +1,4 @@
-import { NO_CONNECTIONS, type StoreGauges } from "@slotkeeper/postgres";
-import type { FairQueue, HostGlance, HostSnapshot, QueueOverview, StoreTotals } from "@slotkeeper/queue";
+import type { FairQueue, HostGlance, HostSnapshot, QueueOverview, StoreGauges, StoreTotals } from "@slotkeeper/queue";
 import type { Logger } from "../log/logger.ts";
 import type { HostSettings } from "../queue/host-settings.ts";
 import type { OpenStore } from "../store/open-store.ts";
@@ -46,11 +45,16 @@ interface ShownHost {
   readonly stored: HostSnapshot | undefined;
 }
 
-/**
- * The page of metrics in the Prometheus text format 0.0.4, written by hand: see `docs/decisions/0092`. If the store does
- * not answer, only its own numbers are missing.
- */
+/** The page of metrics in the Prometheus text format 0.0.4, written by hand: see `docs/decisions/0092`. */
 export async function scrape(sources: ScrapeSources): Promise<string> {
+  const lines = (await readMetrics(sources)).flatMap(({ metric, reading }) => linesOf(metric, reading));
+  return `${lines.join("\n")}\n`;
+}
+
+/** Reads every metric. If the store does not answer, only its own numbers are missing. */
+export async function readMetrics(
+  sources: ScrapeSources,
+): Promise<{ id: MetricId; metric: Metric; reading: Reading }[]> {
   const { queue, telemetry, opened } = sources;
   const entries = [...telemetry.activity.hosts.entries()];
   const [[totals, stored], readiness] = await Promise.all([
@@ -70,14 +74,13 @@ export async function scrape(sources: ScrapeSources): Promise<string> {
     totals,
     overview: queue.overview(),
     readiness,
-    gauges: opened.gauges?.() ?? NO_CONNECTIONS,
+    gauges: opened.gauges?.() ?? {},
     skewMs: telemetry.reader.isShared ? clockSkewMs(queue) : 0,
   };
-  const lines = Object.entries<Metric>(METRICS).flatMap(([id, metric]) => {
-    const reading = metric.read === undefined ? telemetry.instruments.series(id as MetricId) : metric.read(scraped);
-    return linesOf(metric, reading);
+  return (Object.entries(METRICS) as [MetricId, Metric][]).map(([id, metric]) => {
+    const { read = () => telemetry.instruments.series(id) } = metric;
+    return { id, metric, reading: read(scraped) };
   });
-  return `${lines.join("\n")}\n`;
 }
 
 async function storeSide(
@@ -107,15 +110,19 @@ function linesOf({ name, help, kind, labels }: Metric, reading: Reading): string
   if (reading === undefined) return [];
   const series: Iterable<Series> = typeof reading === "number" ? [["", reading]] : reading;
   const lines = Array.from(series).flatMap(([values, value]) => {
-    const pairs = [values]
-      .flat()
-      .flatMap((text, at) => (labels[at] === undefined ? [] : [`${labels[at]}="${escaped(text)}"`]));
+    const pairs = labelled(labels, values).map(([label, text]) => `${label}="${escaped(text)}"`);
     return value instanceof Histogram
       ? histogramLines(name, value, pairs)
       : [`${name}${braced(pairs)} ${numberText(value)}`];
   });
   if (lines.length === 0) return [];
   return [`# HELP ${name} ${help.replaceAll("\\", "\\\\")}`, `# TYPE ${name} ${kind}`, ...lines];
+}
+
+/** The labels of a series with their values. */
+export function labelled(labels: readonly string[], values: Series[0]): [label: string, value: string][] {
+  const texts = [values].flat();
+  return labels.map((label, at) => [label, texts[at] ?? ""]);
 }
 
 function histogramLines(name: string, { bounds, counts, sum }: Histogram, pairs: readonly string[]): string[] {

@@ -5,20 +5,23 @@ import { mapInTurns } from "../platform/turns.ts";
 /** How many hosts are read in one turn of the event loop. */
 const HOSTS_PER_TURN = 200;
 
+/** What people can read of a store. */
+export type ReadableStore = Pick<HostStore, "isShared" | "peek" | "hostKeys" | "totals" | "instances">;
+
 /** Reads the state of the whole fleet from the store, for people. It changes nothing. */
 export class StoreReader {
-  readonly #store: HostStore;
+  readonly #store: ReadableStore;
   readonly #now: () => number;
 
   /** `now` returns the time of the store, as far as this instance knows it. */
-  constructor(store: HostStore, now: () => number) {
+  constructor(store: ReadableStore, now: () => number) {
     this.#store = store;
     this.#now = now;
   }
 
   /** Whether other instances may use the store, too. */
   get isShared(): boolean {
-    return this.#store.clock === "shared";
+    return this.#store.isShared;
   }
 
   keys(): Promise<readonly string[]> {

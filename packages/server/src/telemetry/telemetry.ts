@@ -1,12 +1,11 @@
-import type { LiveState } from "@slotkeeper/protocol";
 import type { FairQueue, HostStore, QueueEvent } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import { LogThrottle } from "../log/log-throttle.ts";
 import type { Logger } from "../log/logger.ts";
 import type { HostSettings } from "../queue/host-settings.ts";
 import { Activity } from "./activity.ts";
-import { hostRow } from "./host-row.ts";
 import { Instruments } from "./instruments.ts";
+import { liveFrame } from "./live-frame.ts";
 import { LiveHub } from "./live-hub.ts";
 import { MeteredStore } from "./metered-store.ts";
 import { StoreReader } from "./store-reader.ts";
@@ -54,7 +53,10 @@ export class Telemetry {
     this.activity = new Activity(() => clock.now());
     this.hub = new LiveHub({
       clock,
-      frame: (hosts, more) => this.#frame(hosts, more),
+      frame: (hosts, more) => {
+        const { instance, live } = this.#init;
+        return liveFrame(hosts, more, { instance, live: live(), queue: this.#queue as FairQueue, reader: this.reader });
+      },
       onDropped: () => {
         this.instruments.count("listenersDropped");
         log.info("disconnected a client of /events that did not read");
@@ -98,27 +100,5 @@ export class Telemetry {
       if (!this.#isStoreSilent) this.#init.log.warn("the history has a gap: the store could not be read", { error });
       this.#isStoreSilent = true;
     }
-  }
-
-  async #frame(keys: readonly string[], more: number): Promise<LiveState> {
-    const { instance, live } = this.#init;
-    const queue = this.#queue as FairQueue;
-    const [totals, stored] = await Promise.all([this.reader.totals(), this.reader.hosts(keys)]);
-    const { at, counts } = queue.overview();
-    const { config, hosts: settings } = live();
-    return {
-      at,
-      instance,
-      configVersion: config.version,
-      sessions: { ...queue.sessions() },
-      counts: { ...counts },
-      slots: { inFlight: totals.inFlight, limit: totals.slots, waiting: totals.waiting },
-      hosts: keys.map((key) => {
-        const [here, there] = [queue.glance(key), stored.get(key)];
-        const { openMs } = settings.policyOf(here?.hostname ?? there?.hostname).breaker;
-        return hostRow(key, here, there, { now: at, openMs });
-      }),
-      more,
-    };
   }
 }

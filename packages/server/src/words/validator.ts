@@ -1,16 +1,11 @@
 import { PATTERNS } from "@slotkeeper/protocol/schemas";
 import type { Static, TSchema } from "typebox";
-import { Compile } from "typebox/schema";
-import { Settings } from "typebox/system";
 
 /** One invalid field, as a sentence. */
 export interface FieldProblem {
   readonly field: string;
   readonly message: string;
 }
-
-// Lists all problems at once; by default the library stops at eight.
-Settings.Set({ maxErrors: 1000 });
 
 type Checked<T> = { readonly value: T } | { readonly problems: readonly FieldProblem[] };
 
@@ -19,70 +14,164 @@ export interface Validator<T> {
   check(value: unknown): Checked<T>;
 }
 
-/** A schema, compiled once. A valid value takes one generated function call; messages are created only for problems. */
+/**
+ * A schema, compiled once into functions. It needs no generated code, which Workers refuse to run. Messages are created only
+ * for problems: all at once, one for each field.
+ * It knows the keywords that our schemas use. Another one is an error here, so that no rule is ignored.
+ */
 export function validator<S extends TSchema>(schema: S): Validator<Static<S>> {
-  const compiled = Compile(schema);
+  const fits = testOf(schema as unknown as Json, false);
   return {
     check(value) {
-      if (compiled.Check(value)) return { value };
-      const problems = new Map<string, FieldProblem>();
-      for (const error of compiled.Errors(value)[1]) {
-        for (const problem of problemOf(schema, value, error)) {
-          if (!problems.has(problem.field)) problems.set(problem.field, problem);
-        }
-      }
-      return { problems: [...problems.values()] };
+      if (fits(value, ROOT, undefined)) return { value: value as Static<S> };
+      const found = new Map<string, FieldProblem>();
+      fits(value, ROOT, found);
+      return { problems: [...found.values()] };
     },
   };
 }
 
-interface SchemaError {
-  readonly keyword: string;
-  readonly instancePath: string;
-  readonly params: object;
+type Json = { readonly [key: string]: unknown };
+type Path = readonly string[];
+/** Whether a value fits. With `found`, its problems are added there. */
+type Test = (value: unknown, path: Path, found: Map<string, FieldProblem> | undefined) => boolean;
+
+const ROOT: Path = [];
+
+/** How a value is checked that is not of the kind of its schema: not at all, or by its kind alone. */
+const KINDS: { readonly [type: string]: readonly [words: string, isOf: (value: unknown) => boolean] } = {
+  number: ["a number", Number.isFinite],
+  integer: ["a whole number", Number.isInteger],
+  string: ["a string", (value) => typeof value === "string"],
+  boolean: ["true or false", (value) => typeof value === "boolean"],
+  object: ["an object", isObject],
+  array: ["a list", Array.isArray],
+};
+
+/** Keywords for one value: what is expected, and whether it is so. They apply only to values of the right kind. */
+const RULES: { readonly [keyword: string]: (operand: never) => readonly [string, (value: never) => boolean] } = {
+  minimum: (limit: number) => [`at least ${limit}`, (value: number) => value >= limit],
+  exclusiveMinimum: (limit: number) => [`above ${limit}`, (value: number) => value > limit],
+  maximum: (limit: number) => [`at most ${limit}`, (value: number) => value <= limit],
+  minLength: (limit: number) => [
+    limit === 1 ? "not empty" : `at least ${limit} characters long`,
+    (value: string) => value.length >= limit && characters(value) >= limit,
+  ],
+  maxLength: (limit: number) => [
+    `at most ${limit} characters long`,
+    (value: string) => value.length <= limit || characters(value) <= limit,
+  ],
+  minItems: (limit: number) => ["not empty", (value: readonly unknown[]) => value.length >= limit],
+  enum: (allowed: readonly unknown[]) => [
+    `one of ${allowed.map((value) => JSON.stringify(value)).join(", ")}`,
+    (value: unknown) => allowed.includes(value),
+  ],
+  pattern(source: string) {
+    const pattern = new RegExp(source, "u");
+    return [meaningOf(source), (value: string) => pattern.test(value)];
+  },
+};
+
+/** Keywords that are only read by people, or with another keyword. */
+const NOTES = new Set([
+  "description",
+  "default",
+  "title",
+  "$id",
+  "$schema",
+  "writeOnly",
+  "examples",
+  "aliasOf",
+  "defaultAt",
+]);
+const PARTS = new Set(["type", "properties", "required", "additionalProperties", "patternProperties", "items"]);
+
+function testOf(schema: Json, isAboveSecret: boolean): Test {
+  const isSecret = isAboveSecret || schema["writeOnly"] === true;
+  const unknown = Object.keys(schema).filter((key) => !(key in RULES) && !NOTES.has(key) && !PARTS.has(key));
+  if (unknown.length > 0) throw new Error(`The validator does not know these keywords: ${unknown.join(", ")}`);
+  const [kind, isOf] = KINDS[schema["type"] as string] ?? ["", () => true];
+  const rules = Object.entries(RULES).flatMap(([keyword, rule]) =>
+    schema[keyword] === undefined ? [] : [rule(schema[keyword] as never)],
+  );
+  const fitsInside = partsOf(schema, isSecret);
+  return (value, path, found) => {
+    if (!isOf(value)) return refuse(kind, value, path, found, isSecret);
+    for (const [expected, isKept] of rules) {
+      if (!isKept(value as never)) return refuse(expected, value, path, found, isSecret);
+    }
+    return fitsInside(value, path, found);
+  };
 }
 
-type Json = { readonly [key: string]: unknown };
-
-const KINDS: { readonly [type: string]: string } = {
-  number: "a number",
-  integer: "a whole number",
-  string: "a string",
-  boolean: "true or false",
-  object: "an object",
-  array: "a list",
-};
-
-const EXPECTATIONS: { readonly [keyword: string]: (params: Json) => string } = {
-  type: ({ type }) => KINDS[String(type)] ?? String(type),
-  minimum: ({ limit }) => `at least ${String(limit)}`,
-  exclusiveMinimum: ({ limit }) => `above ${String(limit)}`,
-  maximum: ({ limit }) => `at most ${String(limit)}`,
-  minLength: ({ limit }) => (limit === 1 ? "not empty" : `at least ${String(limit)} characters long`),
-  maxLength: ({ limit }) => `at most ${String(limit)} characters long`,
-  minItems: () => "not empty",
-  enum: ({ allowedValues }) =>
-    `one of ${(allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(", ")}`,
-  pattern: ({ pattern }) => meaningOf(String(pattern)),
-};
-
-/** Turns a finding of the schema library into a sentence. Empty if another finding explains it better. */
-function problemOf(schema: TSchema, root: unknown, { keyword, instancePath, params }: SchemaError): FieldProblem[] {
-  const path = instancePath.split("/").slice(1).map(unescapePointer);
-  const given = params as Json;
-  if (keyword === "required") {
-    const missing = given["requiredProperties"] as string[];
-    return missing.map((key) => ({
-      field: fieldName([...path, key]),
-      message: `\`${fieldName([...path, key])}\` is required`,
-    }));
+/** The fields of an object, or the items of a list. Every field is checked, so that all problems are found. */
+function partsOf(schema: Json, isSecret: boolean): Test {
+  const { properties, required = [], additionalProperties, patternProperties, items } = schema;
+  if (items !== undefined) {
+    const fits = testOf(items as Json, isSecret);
+    return (value, path, found) =>
+      allOf(value as unknown[], (item, at) => fits(item, [...path, String(at)], found), found);
   }
-  if (keyword === "boolean") return [{ field: fieldName(path), message: `Unknown key \`${fieldName(path)}\`` }];
-  const expectation = EXPECTATIONS[keyword];
-  if (expectation === undefined) return [];
-  const field = fieldName(path);
-  const got = isSecret(schema, path) ? "" : `, got ${shown(valueAt(root, path))}`;
-  return [{ field, message: `Expected \`${field}\` to be ${expectation(given)}${got}` }];
+  if (schema["type"] !== "object") return () => true;
+  const tests = new Map(
+    Object.entries((properties ?? {}) as Json).map(([key, one]) => [key, testOf(one as Json, isSecret)]),
+  );
+  const [every] = Object.values((patternProperties ?? {}) as Json);
+  const others = every === undefined ? undefined : testOf(every as Json, isSecret);
+  return (value, path, found) => {
+    const given = Object.keys(value as Json);
+    const missing = (required as string[]).filter((key) => (value as Json)[key] === undefined);
+    const isWhole = allOf(missing, (key) => add(found, [...path, key], (field) => `\`${field}\` is required`), found);
+    const areSound = allOf(
+      given,
+      (key) => {
+        const one = (value as Json)[key];
+        const test = tests.get(key) ?? others;
+        if (test !== undefined)
+          return one === undefined || test(one, found === undefined ? path : [...path, key], found);
+        return additionalProperties !== false || add(found, [...path, key], (field) => `Unknown key \`${field}\``);
+      },
+      found,
+    );
+    return isWhole && areSound;
+  };
+}
+
+/** Whether all are kept. Without `found`, the first one that is not decides. */
+function allOf<T>(items: readonly T[], isKept: (item: T, at: number) => boolean, found: unknown): boolean {
+  if (found === undefined) return items.every(isKept);
+  return items.map(isKept).every(Boolean);
+}
+
+function refuse(
+  expected: string,
+  value: unknown,
+  path: Path,
+  found: Map<string, FieldProblem> | undefined,
+  isSecret: boolean,
+): false {
+  return add(
+    found,
+    path,
+    (field) => `Expected \`${field}\` to be ${expected}${isSecret ? "" : `, got ${shown(value)}`}`,
+  );
+}
+
+function add(found: Map<string, FieldProblem> | undefined, path: Path, messageOf: (field: string) => string): false {
+  const field = found === undefined ? "" : fieldName(path);
+  if (found !== undefined && !found.has(field)) found.set(field, { field, message: messageOf(field) });
+  return false;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Code points, as JSON Schema counts them. */
+function characters(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
 }
 
 /** `fairQueue.hosts["*.example.com"].maxSlotPerHost`; the whole body is `body`. */
@@ -106,24 +195,4 @@ function shown(value: unknown): string {
 
 function meaningOf(pattern: string): string {
   return Object.values(PATTERNS).find(({ source }) => source === pattern)?.means ?? `like ${pattern}`;
-}
-
-function unescapePointer(key: string): string {
-  return key.replaceAll("~1", "/").replaceAll("~0", "~");
-}
-
-function valueAt(root: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>((value, key) => (value as Json | undefined)?.[key], root);
-}
-
-/** Whether the schema marks the key, or one above it, as `writeOnly`. */
-function isSecret(schema: TSchema, path: readonly string[]): boolean {
-  let here = schema as unknown as Json | undefined;
-  for (const key of path) {
-    const properties = here?.["properties"] as Json | undefined;
-    const patterns = Object.values((here?.["patternProperties"] as Json | undefined) ?? {});
-    here = (properties?.[key] ?? patterns[0]) as Json | undefined;
-    if (here?.["writeOnly"] === true) return true;
-  }
-  return false;
 }

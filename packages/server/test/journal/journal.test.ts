@@ -181,7 +181,6 @@ describe("a disk that cannot be written", () => {
     const queue = new FairQueue({
       store,
       clock,
-      random: () => 0.5,
       newSessionId: () => `session-${made++}`,
       newSecret: () => `secret-${made++}`,
       instance: "test",

@@ -152,7 +152,7 @@ export class Calls {
       const base = book.tag;
       const tag = `${Number.parseInt(base ?? "0", 10) + 1}.${newSecret()}`;
       const commit = { host: this.#host, instance: INSTANCE, base, tag, now: book.now, changes: book.changes() };
-      const reply = await this.#store.commit({ ...commit, isShared: false, wake: [], conflicts: 0 });
+      const reply = await this.#store.commit({ ...commit, hasOthers: false, wake: [], conflicts: 0 });
       if (reply.isOk) return { outcome, book };
     }
   }
@@ -178,7 +178,6 @@ export class Calls {
       idleMs: 90_000,
       mostEnds: 10_000,
       scheduler: SCHEDULER,
-      random: () => 0.5,
       newSecret,
       isPolledHere: (session) => session === polled,
       awayHere: () => undefined,
@@ -195,12 +194,12 @@ function standingOf(book: Book, session: string): Standing {
     const { key: slotToken, fence, endsAt } = lease;
     return { status: "HELD", slot: { slotToken, fence, leaseMs: endsAt - book.now } };
   }
-  const end = lease === undefined ? book.get("session", session)?.end : "released";
+  const end = lease === undefined ? book.get("ending", session)?.end : "released";
   return end === undefined ? { status: "WAIT" } : { status: "ENDED", end };
 }
 
 /** Session `a-1` is of bucket `a`. */
 function joining(session: string, now: number) {
   const bucket = session.split("-")[0] as string;
-  return { session, bucket, weight: 1, arrivedAt: now, deadlineAt: now + 20_000, openMs: 60_000 };
+  return { session, bucket, weight: 1, arrivedAt: now, deadlineAt: now + 20_000, openMs: 60_000, width: 1 };
 }

@@ -124,7 +124,6 @@ describe("the activity of many hosts", () => {
     const queue = new FairQueue({
       store,
       clock,
-      random: () => 0,
       newSessionId: () => `s${ids++}`,
       newSecret: () => `secret${ids++}`,
       instance: "one",

@@ -25,7 +25,6 @@ class Instance {
     this.queue = new FairQueue({
       store: this.#telemetry.store,
       clock,
-      random: () => 0,
       newSessionId: newName,
       newSecret: newName,
       instance,

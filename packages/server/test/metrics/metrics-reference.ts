@@ -38,6 +38,20 @@ Every metric of the service. \`GET /metrics\` returns them in the Prometheus tex
 |---|---|---|---|
 ${rows.join("\n")}
 
+## OpenTelemetry
+
+If an OpenTelemetry SDK has registered a meter provider in the process before the service starts, the service gives it all these metrics, with the
+same names, labels (as attributes) and bounds. Load the SDK first, in a file of yours: \`node --import ./telemetry.mjs node_modules/.bin/slotkeeper serve\`, with
+\`@opentelemetry/api\` installed beside \`@slotkeeper/cli\`. Without a provider nothing is recorded. The names are public: a later version may add
+metrics, but does not rename them ([versions](versions.md)).
+
+The [client](../guides/client.md#telemetry) has two histograms of its own, with the attributes \`server.address\` (the host) and \`slotkeeper.result\`:
+
+| name | meaning |
+|---|---|
+| \`slotkeeper_client_wait_seconds\` | Time from an acquire to its result, as the caller sees it |
+| \`slotkeeper_client_hold_seconds\` | Time from a grant to its release or loss |
+
 ## Buckets of the histograms
 
 Each table lists the upper bounds of the buckets, in seconds or records, and the typical cause of a value in that bucket.

@@ -194,7 +194,7 @@ describe("with 100,000 hosts", () => {
 function engineOn(store: HostStore, clock: VirtualClock): FairQueue {
   let ids = 0;
   const newName = () => `name-${ids++}`;
-  return new FairQueue({ store, clock, random: () => 0, newSessionId: newName, newSecret: newName, instance: "one" });
+  return new FairQueue({ store, clock, newSessionId: newName, newSecret: newName, instance: "one" });
 }
 
 /** Hosts with one slot in use: copies of the state that an engine left for one of them. */

@@ -25,7 +25,6 @@ function engine(name: OrderName | "weighted-scheduler", scenario: Scenario, cloc
   const queue = new FairQueue({
     store,
     clock,
-    random: () => 0.5,
     newSessionId: newId,
     newSecret: newId,
     instance: "fair",

@@ -16,8 +16,10 @@ export const FUZZ_TARGETS: readonly FuzzTarget[] = [
   sqlTarget,
 ];
 
-/** How much more memory a target may use at the end than after its first quarter. */
+/** How much more memory a target may use in its last quarter than in its first. */
 const LEAK_BYTES = 48 * 1024 * 1024;
+/** How often memory is looked at in a quarter. Of these the lowest counts: between two collections it rises and falls. */
+const LOOKS = 4;
 /** A batch takes milliseconds. After this time it hangs. */
 const HANG_MS = 120_000;
 
@@ -47,7 +49,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   const startedAt = performance.now();
   const run = await target.open();
   let [tried, seed] = [0, options.seed];
-  let early: number | undefined;
+  const looks: number[] = [];
   const report = () => ({
     target: target.name,
     inputs: tried,
@@ -60,9 +62,9 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
       seed++;
       tried += target.batch;
       onProgress?.(tried);
-      if (early === undefined && tried >= inputs / 4) early = await run.memory();
+      if (tried >= ((looks.length + 1) * inputs) / (4 * LOOKS)) looks.push(await run.memory());
     }
-    const grown = (await run.memory()) - (early ?? Number.POSITIVE_INFINITY);
+    const grown = looks.length < 4 * LOOKS ? 0 : Math.min(...looks.slice(-LOOKS)) - Math.min(...looks.slice(0, LOOKS));
     if (grown > LEAK_BYTES)
       throw new FuzzFailure(`Memory grew by ${Math.round(grown / 1e6)} MB`, "all inputs together");
     return report();

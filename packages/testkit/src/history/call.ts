@@ -17,6 +17,8 @@ export interface Call {
   readonly bucket: string;
   readonly requestId: string | undefined;
   readonly waitMs: number;
+  /** How many slots the request asks for, or the answer grants. */
+  readonly width: number;
   /** The longest wait that the request asks for; named semaphores only. */
   readonly maxWaitMs: number | undefined;
   /** The query token, slot token or slot that the request names. */

@@ -39,6 +39,7 @@ export type Config = typeof DEFAULTS extends infer D
       readonly breaker: Required<BreakerFacts>;
       readonly hasSpacing: boolean;
       readonly isWeighted: boolean;
+      readonly hasBudgets: boolean;
     }
   : never;
 
@@ -163,5 +164,6 @@ function configOf(given: FairQueueFacts): Config {
     spacingMs: Math.max(0, smoothReleaseIntervalMs),
     hasSpacing: minSlotHoldMs > 0 || smoothReleaseIntervalMs > 0,
     isWeighted: given.weightedScheduler?.enabled ?? false,
+    hasBudgets: given.budgets !== undefined,
   };
 }

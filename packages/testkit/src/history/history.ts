@@ -8,6 +8,8 @@ import type { Lines } from "./read-history.ts";
 export interface Session {
   readonly host: string;
   readonly bucket: string;
+  /** How many slots its first call asks for. */
+  readonly width: number;
   /** When it may have begun, at the earliest: the first call, or one with the same request id. */
   askedAt: number;
   /** Its calls of `acquire`, in the order of sending. A first call without an answer is a session of its own. */
@@ -21,6 +23,8 @@ export interface Slot {
   readonly token: string;
   readonly session: Session;
   readonly fence: number;
+  /** How many slots of the host it is. */
+  readonly width: number;
   /** When it first arrived at a client. */
   arrivedAt: number;
   /** The answers that contained it. */
@@ -109,7 +113,8 @@ export class History {
     const known = call.queryToken === undefined ? undefined : this.#byToken.get(call.queryToken);
     // The same session of a repeated first call.
     if (known?.host === call.host && known.bucket === call.bucket && request !== undefined) return known;
-    const session = { host: call.host, bucket: call.bucket, askedAt: call.sentAt, calls: [], cancels: [], slots: [] };
+    const { host, bucket, width, sentAt: askedAt } = call;
+    const session = { host, bucket, width, askedAt, calls: [], cancels: [], slots: [] };
     this.sessions.push(session);
     return session;
   }
@@ -117,8 +122,8 @@ export class History {
   #granted(session: Session, call: Call, token: string): void {
     let slot = this.slots.get(token);
     if (slot === undefined) {
-      const { fence, answeredAt: arrivedAt } = call;
-      slot = { token, session, fence, arrivedAt, grants: [], renewals: [], releases: [], revocations: [] };
+      const { fence, width, answeredAt: arrivedAt } = call;
+      slot = { token, session, fence, width, arrivedAt, grants: [], renewals: [], releases: [], revocations: [] };
       this.slots.set(token, slot);
     }
     slot.arrivedAt = Math.min(slot.arrivedAt, call.answeredAt);

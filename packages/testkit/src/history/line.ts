@@ -40,6 +40,8 @@ export interface FairQueueFacts {
   readonly minSlotHoldMs?: number;
   readonly smoothReleaseIntervalMs?: number;
   readonly order?: string;
+  /** The rules only use whether there are any. */
+  readonly budgets?: object;
   readonly weights?: Readonly<Record<string, number>>;
   readonly weightedScheduler?: { readonly enabled?: boolean };
   readonly breaker?: BreakerFacts;

@@ -76,6 +76,7 @@ export class HistoryReader {
       bucket: text(ask["ipBucket"]) ?? text(ask["bucket"]) ?? "",
       requestId: text(ask["requestId"]),
       waitMs: number(ask["waitMs"]) ?? 0,
+      width: number(answer["width"]) ?? number(ask["width"]) ?? 1,
       maxWaitMs: number(ask["maxWaitMs"]),
       token: text(ask[NAMED_BY[call] ?? "queryToken"]),
       reported: number(ask["status"]),

@@ -4,13 +4,16 @@ export interface Span {
   readonly until: number;
 }
 
-/** When fewer than `limit` of the spans overlap, until `endsAt`. */
-export function freeSpans(spans: readonly Span[], limit: number, endsAt: number): Span[] {
+/** A span in which several slots are held: 1 unless it says otherwise. */
+export type WideSpan = Span & { readonly width?: number };
+
+/** When the widths of the spans that overlap are less than `limit`, until `endsAt`. */
+export function freeSpans(spans: readonly WideSpan[], limit: number, endsAt: number): Span[] {
   const steps = spans
     .filter(({ from, until }) => until > from)
-    .flatMap(({ from, until }) => [
-      { at: from, by: 1 },
-      { at: until, by: -1 },
+    .flatMap(({ from, until, width = 1 }) => [
+      { at: from, by: width },
+      { at: until, by: -width },
     ])
     .sort((a, b) => a.at - b.at || a.by - b.by);
   const free: Span[] = [];
@@ -69,9 +72,9 @@ export function joined(spans: Iterable<Span>, gapMs = 0): Span[] {
   return result;
 }
 
-/** How much of the spans lies before a time. */
-export function lengthBefore(spans: readonly Span[], at: number): number {
+/** How much of the spans lies before a time, each times its width. */
+export function lengthBefore(spans: readonly WideSpan[], at: number): number {
   let length = 0;
-  for (const { from, until } of spans) length += Math.max(0, Math.min(until, at) - from);
+  for (const { from, until, width = 1 } of spans) length += width * Math.max(0, Math.min(until, at) - from);
   return length;
 }

@@ -31,7 +31,8 @@ export function clockErrorMs({ facts }: History, host: string): number {
 
 /**
  * The grants among these slots that needed the end of others. Fences give the order of the grants. At the grant of a slot
- * fewer than `most` of the earlier ones were held. None of those had ended by its lease, so the others had been given back.
+ * fewer than `most` of the earlier ones were held; each counts once, whatever its width, which only weakens this. None of
+ * those had ended by its lease, so the others had been given back.
  * Leaving an earlier slot out only weakens this: revoked ones are left out, and those in doubt after a fault. Cost: O(n w)
  * for w slots within the time of a lease.
  */

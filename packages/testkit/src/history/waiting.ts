@@ -50,8 +50,8 @@ export function waits({ calls, slots }: Session, { transitMs, collectMs }: Timin
 }
 
 /** When the session may have had a slot, known to clients or not. */
-export function mayHold(history: History, session: Session, timing: Timing): Span[] {
-  const spans = session.slots.map((slot) => ({
+export function mayHold(history: History, session: Session, timing: Timing): (Span & { readonly width: number })[] {
+  const spans: Span[] = session.slots.map((slot) => ({
     from: Math.max(session.askedAt, slot.arrivedAt - 2 * timing.transitMs),
     until: latestEnd(history, slot, timing),
   }));
@@ -68,7 +68,12 @@ export function mayHold(history: History, session: Session, timing: Timing): Spa
       if (until - from > 3 * timing.transitMs) spans.push({ from, until });
     }
   }
-  return spans;
+  return spans.map((span) => ({ ...span, width: session.width }));
+}
+
+/** The greatest width that a session of the host asks for. */
+export function widestOf(sessions: readonly Session[]): number {
+  return sessions.reduce((widest, { width }) => Math.max(widest, width), 1);
 }
 
 /** When the slot was free again, at the latest, as far as clients know. */

@@ -12,7 +12,9 @@ export type JobKind = "plain" | "background" | "closing";
 const SCRIPT = `#!/bin/bash
 LOG=$1 ID=$2 KIND=$3 SECONDS_LONG=$4
 say() { printf '%s %s %s %s\\n' "$1" "$ID" "$EPOCHREALTIME" "$$" >> "$LOG"; }
-if [ "$KIND" = closing ]; then exec 77>&-; fi
+if [ "$KIND" = closing ]; then
+  for FD in /proc/$$/fd/*; do FD=\${FD##*/}; [ "$FD" -le 2 ] || [ "$FD" -eq 255 ] || eval "exec $FD>&-"; done
+fi
 say S
 if [ "$KIND" = background ]; then { sleep "$SECONDS_LONG"; say E; } & exit 0; fi
 sleep "$SECONDS_LONG"
@@ -62,20 +64,29 @@ export class JobLog {
     return this.runs().find((run) => run.id === id);
   }
 
+  /** How many jobs started while `slots` others ran. */
+  startsBeyond(slots: number): number {
+    return this.#atOnce().filter((running) => running > slots).length;
+  }
+
   /** The largest number of jobs that ran at the same time. */
   mostAtOnce(): number {
+    return Math.max(0, ...this.#atOnce());
+  }
+
+  /** For each start, in their order, how many jobs ran then. */
+  #atOnce(): number[] {
     const moments = this.runs().flatMap(({ startedAt, endedAt, id }) => [
       { at: startedAt, change: 1 },
       { at: endedAt ?? this.killedAt.get(id) ?? Number.POSITIVE_INFINITY, change: -1 },
     ]);
     // At the same microsecond, the end counts first.
     moments.sort((a, b) => a.at - b.at || a.change - b.change);
-    let [now, most] = [0, 0];
-    for (const { change } of moments) {
-      now += change;
-      most = Math.max(most, now);
-    }
-    return most;
+    let running = 0;
+    return moments.flatMap(({ change }) => {
+      running += change;
+      return change > 0 ? [running] : [];
+    });
   }
 
   #take(line: string): void {

@@ -5,7 +5,7 @@ import { killGroup, Machine, type Started, type Wrapper } from "./machine.ts";
 
 export interface KillReport {
   readonly kills: number;
-  /** Jobs at once, beyond the slots. */
+  /** Jobs that started while all slots were in use. */
   readonly over: number;
   /** From the kill, or from the end of the command, to the start of the next one, in milliseconds, sorted. */
   readonly delaysMs: readonly number[];
@@ -18,14 +18,19 @@ interface KillOptions {
   readonly seed: number;
   readonly slots?: number;
   readonly wrapper?: Wrapper | undefined;
+  /** Called after each kill. */
+  readonly onKill?: (() => void) | undefined;
   /** Called with the machine at the end, before it is closed. */
   readonly after?: (machine: Machine) => Promise<void>;
 }
 
 const WAITING = 3;
+/** The longest time from a full house to the kill of a holder. A command that takes a place in the queue starts meanwhile. */
+const LONGEST_REST_MS = 250;
 
 /** Kills the whole group of a holder, `exec` and its command. */
-export async function killHolders({ kills, seed, slots = 2, wrapper, after }: KillOptions): Promise<KillReport> {
+export async function killHolders(options: KillOptions): Promise<KillReport> {
+  const { kills, seed, slots = 2, wrapper, after, onKill } = options;
   const machine = new Machine(slots, wrapper);
   const numbers = new Random(seed);
   const random = () => numbers.next();
@@ -38,10 +43,7 @@ export async function killHolders({ kills, seed, slots = 2, wrapper, after }: Ki
     fill();
     for (let done = 0; done < kills; done++) {
       const running = await machine.until(() => all(runningOf(machine, live), slots), "a full house");
-      // Some kills meet commands that start. Their delays would measure how long Node takes to start on a busy machine.
-      const isQuiet = wrapper !== undefined || numbers.chance(0.7);
-      if (isQuiet && wrapper === undefined) await machine.until(() => allWait(machine), "all others wait");
-      await pause(random() * 20);
+      await pause(random() * LONGEST_REST_MS);
       const victim = running[Math.floor(random() * running.length)] as string;
       const startedBefore = machine.jobs.runs().length;
       const killedAt = wallClock();
@@ -51,8 +53,9 @@ export async function killHolders({ kills, seed, slots = 2, wrapper, after }: Ki
       killGroup(machine.jobs.run(victim)?.pid ?? 0);
       live.delete(victim);
       const next = await machine.until(() => machine.jobs.runs()[startedBefore], "the next start");
-      if (isQuiet) delaysMs.push(next.startedAt - killedAt);
+      delaysMs.push(next.startedAt - killedAt);
       fill();
+      onKill?.();
     }
     return await report(machine, live, { kills, slots, delaysMs, after });
   } finally {
@@ -61,7 +64,7 @@ export async function killHolders({ kills, seed, slots = 2, wrapper, after }: Ki
 }
 
 /** Kills `exec` only, while its command runs on. */
-export async function killExecs({ kills, seed, wrapper, after }: KillOptions): Promise<KillReport> {
+export async function killExecs({ kills, seed, wrapper, after, onKill }: KillOptions): Promise<KillReport> {
   const slots = 1;
   const machine = new Machine(slots, wrapper);
   const numbers = new Random(seed);
@@ -84,6 +87,7 @@ export async function killExecs({ kills, seed, wrapper, after }: KillOptions): P
       live.get(run.id)?.process.kill("SIGKILL");
       live.delete(run.id);
       fill();
+      onKill?.();
     }
     await machine.until(() => machine.jobs.runs()[kills], "the last start");
     const runs = machine.jobs.runs();
@@ -99,7 +103,7 @@ export async function killExecs({ kills, seed, wrapper, after }: KillOptions): P
 }
 
 /** Kills the keeper, while commands hold and wait, and some `exec` are dead already. */
-export async function killKeepers({ kills, seed, slots = 2, after }: KillOptions): Promise<KillReport> {
+export async function killKeepers({ kills, seed, slots = 2, after, onKill }: KillOptions): Promise<KillReport> {
   const machine = new Machine(slots);
   const numbers = new Random(seed);
   const random = () => numbers.next();
@@ -124,6 +128,7 @@ export async function killKeepers({ kills, seed, slots = 2, after }: KillOptions
         return machine.jobs.runs()[startedBefore];
       }, "the next start");
       delaysMs.push(next.startedAt - killedAt);
+      onKill?.();
     }
     await Promise.all(Array.from(live.values(), ({ exited }) => exited));
     // If the last keeper was killed after the last command had its slot, only the next command can start another.
@@ -144,11 +149,6 @@ function killOneExec(machine: Machine, live: Map<string, Started>): void {
   live.delete(victim);
 }
 
-async function allWait(machine: Machine): Promise<true | undefined> {
-  const [name] = (await machine.state())?.names ?? [];
-  return name?.waiters.length === WAITING ? true : undefined;
-}
-
 function ended(machine: Machine) {
   return machine.jobs.runs().filter(({ endedAt }) => endedAt !== undefined);
 }
@@ -163,8 +163,7 @@ async function report(
     killGroup(child.pid ?? 0);
   }
   await after?.(machine);
-  const over = Math.max(0, machine.jobs.mostAtOnce() - slots);
-  return { kills, over, delaysMs: delaysMs.sort((a, b) => a - b), lost: 0 };
+  return { kills, over: machine.jobs.startsBeyond(slots), delaysMs: delaysMs.sort((a, b) => a - b), lost: 0 };
 }
 
 function add(live: Map<string, Started>, started: Started): void {

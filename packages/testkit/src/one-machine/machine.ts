@@ -20,6 +20,7 @@ export interface Started {
 }
 
 export class Machine {
+  static readonly #open = new Set<Machine>();
   readonly folder = mkdtempSync(join(tmpdir(), "one-"));
   readonly socket = join(this.folder, "k", "s");
   readonly jobs = new JobLog(this.folder);
@@ -31,6 +32,12 @@ export class Machine {
   constructor(slots: number, wrapper?: Wrapper) {
     const own: Wrapper = (command, bucket) => this.exec(["--slots", String(slots), "--as", bucket], command);
     this.#wrapper = wrapper ?? own;
+    Machine.#open.add(this);
+  }
+
+  /** For a program that is ended before its time. */
+  static async closeAll(): Promise<void> {
+    for (const machine of Machine.#open) await machine.close();
   }
 
   /** The command line of `slotkeeper exec` for this machine. */
@@ -38,10 +45,15 @@ export class Machine {
     return [process.execPath, BIN, "exec", "--socket", this.socket, "--name", "job", ...flags, "--", ...command];
   }
 
+  /** The command line of a command under a slot. */
+  lineOf(command: readonly string[], bucket = "one"): readonly string[] {
+    return this.#wrapper(command, bucket);
+  }
+
   /** Starts a job in a process group of its own. */
   start(kind: "plain" | "background" | "closing", seconds: number, bucket = "one"): Started {
     const id = `j${this.#count++}`;
-    const [file = "", ...args] = this.#wrapper(this.jobs.command(id, kind, seconds), bucket);
+    const [file = "", ...args] = this.lineOf(this.jobs.command(id, kind, seconds), bucket);
     const child = spawn(file, args, {
       detached: true,
       stdio: "ignore",
@@ -97,6 +109,7 @@ export class Machine {
 
   /** Kills what is left and removes the folder. */
   async close(): Promise<void> {
+    Machine.#open.delete(this);
     for (const { pid } of this.#living) if (pid !== undefined) killGroup(pid);
     const keeper = await this.state();
     if (keeper !== undefined) process.kill(keeper.pid, "SIGKILL");

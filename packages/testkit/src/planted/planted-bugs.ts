@@ -1,109 +1,17 @@
-import type { BookRecord, Commit, CommitReply, FairQueue, HostStore, LeaseRecord, RecordKind } from "@slotkeeper/queue";
 import type { RuleName } from "../history/rule.ts";
 import type { Plant } from "../simulator/world.ts";
-
-/** The object with some of its methods replaced. */
-function patched<T extends object>(original: T, overrides: Partial<T>): T {
-  return new Proxy(original, {
-    get(target, key) {
-      if (key in overrides) return Reflect.get(overrides, key);
-      const value: unknown = Reflect.get(target, key);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
-
-/** Removes some changes from a commit. */
-function without(commit: Commit, isLost: (kind: RecordKind, what: "put" | "del") => boolean): Commit {
-  const { changes } = commit;
-  const puts = changes.puts.filter(({ kind }) => !isLost(kind, "put"));
-  const dels = changes.dels.filter(([kind]) => !isLost(kind, "del"));
-  return { ...commit, changes: { ...changes, puts, dels } };
-}
-
-function losing(isLost: (kind: RecordKind, what: "put" | "del") => boolean): Plant {
-  return { store: (store) => patched(store, { commit: (commit) => store.commit(without(commit, isLost)) }) };
-}
-
-const countOf = (tag: string | undefined) => (tag === undefined ? 0 : Number.parseInt(tag, 10));
-
-/** The current tag of the store. */
-async function tagOf(store: HostStore, host: string): Promise<string | undefined> {
-  return (await store.read(host, undefined)).tag;
-}
-
-/** An instance takes back a lease that it made, although another instance has delivered it. */
-function takingBack(store: HostStore): HostStore {
-  const makers = new Map<string, string>();
-  const delivered = new Map<string, string>();
-  const commit = (decided: Commit) => {
-    const { changes, instance } = decided;
-    const taken = [...delivered].filter(([, maker]) => maker === instance).map(([key]) => ["lease", key] as const);
-    for (const record of changes.puts) {
-      if (record.kind !== "lease") continue;
-      const maker = makers.get(record.key) ?? instance;
-      makers.set(record.key, maker);
-      if (maker !== instance && record.instance === instance) delivered.set(record.key, maker);
-    }
-    for (const [, key] of taken) delivered.delete(key);
-    return store.commit({ ...decided, changes: { ...changes, dels: [...changes.dels, ...taken] } });
-  };
-  return patched(store, { commit });
-}
-
-function forEver(record: BookRecord): BookRecord {
-  return record.kind === "offer" ? { ...record, lapsesAt: record.lapsesAt + 1e9 } : record;
-}
-
-/** Applies every commit that ends a session, but answers that it was refused. */
-async function keptButRefused(store: HostStore, commit: Commit): Promise<CommitReply> {
-  const reply = await store.commit(commit);
-  const isEnd = commit.changes.puts.some((record) => record.kind === "session" && record.instance !== undefined);
-  if (!reply.isOk || !isEnd) return reply;
-  return { isOk: false, reason: "conflict", ...(await store.read(commit.host, commit.base)) };
-}
-
-/** A poll is answered with the slot of a commit that is still on its way to the store. */
-function answeringInProgress(): Plant {
-  let sent = new Map<string, LeaseRecord>();
-  const instanceStore = (store: HostStore, instance: string) => {
-    const leases = new Map<string, LeaseRecord>();
-    sent = leases;
-    const commit = async (decided: Commit) => {
-      for (const record of decided.changes.puts)
-        if (record.kind === "lease" && record.instance === instance) leases.set(record.session, record);
-      try {
-        return await store.commit(decided);
-      } finally {
-        leases.clear();
-      }
-    };
-    return patched(store, { commit });
-  };
-  const queue = (original: FairQueue) => {
-    const leases = sent;
-    const poll: FairQueue["poll"] = async (session, call) => {
-      const lease = leases.get(session.id);
-      if (lease === undefined) return original.poll(session, call);
-      const { key: slotToken, fence, endsAt } = lease;
-      return { result: "granted", session, slotToken, limit: 1, fence, leaseMs: endsAt - original.now() };
-    };
-    return patched(original, { poll });
-  };
-  return { instanceStore, queue };
-}
-
-/** Frees the slots that a cancellation ends with a minimum hold. */
-function endingAtOnce(commit: Commit): Commit {
-  const { changes } = commit;
-  const canceled = new Set(
-    changes.puts.flatMap((record) => (record.kind === "session" && record.end === "canceled" ? [record.key] : [])),
-  );
-  const isHeld = (record: BookRecord) => record.kind === "lease" && record.isReleased && canceled.has(record.session);
-  const dels = changes.puts.filter(isHeld).map(({ kind, key }) => [kind, key] as const);
-  const puts = changes.puts.filter((record) => !isHeld(record));
-  return { ...commit, changes: { ...changes, puts, dels: [...changes.dels, ...dels] } };
-}
+import {
+  answeringInProgress,
+  countOf,
+  endingAtOnce,
+  forEver,
+  keptButRefused,
+  losing,
+  narrowed,
+  patched,
+  tagOf,
+  takingBack,
+} from "./plants.ts";
 
 /** Whether a method finds a planted bug: by which rule, or why not. */
 export type Finding =
@@ -225,13 +133,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: "the store forgets how sessions ended: one is granted twice",
     checker: "HIST2",
     rule: /^V2/,
-    plant: losing((kind, what) => kind === "session" && what === "put"),
+    plant: losing((kind, what) => kind === "ending" && what === "put"),
   },
   {
     name: "the store forgets how sessions ended: one is counted twice",
     checker: "HIST2",
     rule: /^V6 .*counted wrongly/,
-    plant: losing((kind, what) => kind === "session" && what === "put"),
+    plant: losing((kind, what) => kind === "ending" && what === "put"),
   },
   {
     name: "the store forgets that it has forgotten ends of sessions: one is granted twice",
@@ -297,6 +205,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     checker: "HIST13",
     rule: /^V10 .*probes/,
     plant: { config: (config) => ({ ...config, breaker: { ...config.breaker, halfOpenProbes: 2 } }) },
+  },
+  {
+    name: "the store counts a wide lease as one slot",
+    checker: "HIST1",
+    rule: /^V1/,
+    plant: narrowed("lease"),
+  },
+  {
+    name: "a request for several slots is granted one",
+    checker: "HIST1",
+    rule: /^V11/,
+    plant: narrowed("waiter"),
   },
   {
     name: "waiters that ended stay",

@@ -11,7 +11,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Client, Pool } from "pg";
 import { LoopbackServer, textOf } from "../proxy/loopback-server.ts";
 import { ApiError, errorOfDatabase } from "./api-error.ts";
-import { JwtError, verifyJwt } from "./jwt.ts";
+import { verifyJwt } from "./jwt.ts";
 import { parseRequest, type RpcRequest } from "./rpc-request.ts";
 import { type Caller, type RpcReply, runCall } from "./run-call.ts";
 import { SchemaCache } from "./schema-cache.ts";
@@ -102,7 +102,7 @@ export class PostgrestStandIn {
 
   async #reply(incoming: IncomingMessage): Promise<RpcReply> {
     const body = await textOf(incoming);
-    const caller = this.#authenticate(incoming.headers.authorization);
+    const caller = await this.#authenticate(incoming.headers.authorization);
     const request = parseRequest(incoming, body);
     const called = this.#cache.find(this.#schemaOf(request), request.name, Object.keys(request.given));
     const isAuthenticated = caller.role !== this.#options.anonRole;
@@ -137,28 +137,17 @@ export class PostgrestStandIn {
    * with that name for the duration of the HTTP request." "If the client included no JWT (or one without a role claim)
    * then PostgREST switches into the anonymous role."
    */
-  #authenticate(authorization: string | undefined): Caller {
+  async #authenticate(authorization: string | undefined): Promise<Caller> {
     const { anonRole, jwtSecret } = this.#options;
     // "The Bearer header value can be used with or without capitalization(bearer)."
     const token = /^bearer +(.+)$/i.exec(authorization ?? "")?.[1];
-    const claims = token === undefined ? {} : this.#verify(token, jwtSecret);
+    // PGRST300 (500): "A JWT secret is missing from the configuration."
+    if (token !== undefined && jwtSecret === undefined) throw new ApiError(500, "PGRST300", "Server lacks JWT secret");
+    const claims = token === undefined ? {} : await verifyJwt(token, jwtSecret as string);
     const role = typeof claims["role"] === "string" ? claims["role"] : anonRole;
     // PGRST302 (401): "Attempted to do a request without authentication when the anonymous role is disabled by not
     //     setting it in db-anon-role."
     if (role === undefined) throw new ApiError(401, "PGRST302", "Anonymous access is disabled");
     return { role, claims };
-  }
-
-  #verify(token: string, secret: string | undefined): Caller["claims"] {
-    // PGRST300 (500): "A JWT secret is missing from the configuration."
-    if (secret === undefined) throw new ApiError(500, "PGRST300", "Server lacks JWT secret");
-    try {
-      return verifyJwt(token, secret, Date.now() / 1000);
-    } catch (error) {
-      // PGRST301 (401): "Any error related to the verification of the JWT, which means that the JWT provided is invalid
-      //     in some way."
-      if (error instanceof JwtError) throw new ApiError(401, error.code, error.message);
-      throw error;
-    }
   }
 }

@@ -18,6 +18,7 @@ export class TestPostgrest implements AsyncDisposable {
   readonly owner: Client;
   readonly standIn: PostgrestStandIn;
   readonly #names: RoleNames;
+  readonly #headers = new Map<keyof RoleNames, string>();
 
   private constructor(database: TestDatabase, owner: Client, standIn: PostgrestStandIn, names: RoleNames) {
     this.database = database;
@@ -45,7 +46,11 @@ export class TestPostgrest implements AsyncDisposable {
     dsn.password = password;
     const anonRole = hasAnonRole ? names.anon : undefined;
     const standIn = await PostgrestStandIn.start({ ...rest, dsn: dsn.href, anonRole, jwtSecret: SECRET });
-    return new TestPostgrest(database, owner, standIn, names);
+    const server = new TestPostgrest(database, owner, standIn, names);
+    for (const role of Object.keys(names) as (keyof RoleNames)[]) {
+      server.#headers.set(role, await server.headerWith(role));
+    }
+    return server;
   }
 
   get url(): string {
@@ -53,8 +58,13 @@ export class TestPostgrest implements AsyncDisposable {
   }
 
   /** The header with a bearer token for one of the roles. */
-  authHeader(role: keyof RoleNames, claims: object = {}): string {
-    return `Bearer ${signJwt({ role: this.#names[role], ...claims }, SECRET)}`;
+  authHeader(role: keyof RoleNames): string {
+    return this.#headers.get(role) as string;
+  }
+
+  /** The same with more claims. */
+  async headerWith(role: keyof RoleNames, claims: object = {}): Promise<string> {
+    return `Bearer ${await signJwt({ role: this.#names[role], ...claims }, SECRET)}`;
   }
 
   roleName(role: keyof RoleNames): string {

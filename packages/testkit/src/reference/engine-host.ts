@@ -1,4 +1,5 @@
 import {
+  availableOf,
   Book,
   type DecideContext,
   decide,
@@ -18,11 +19,21 @@ import { ReferenceBook } from "./reference-book.ts";
 /** A host as its clients see it. Fences show the order of the grants. */
 export interface View {
   readonly slots: number;
+  readonly first: string | undefined;
+  /** What can be charged to each budget. */
+  readonly budgets: readonly (readonly [name: string, available: number])[];
   readonly leases: readonly LeaseView[];
-  readonly offers: readonly { readonly session: string; readonly instance: string; readonly lapsesAt: number }[];
+  readonly offers: readonly OfferView[];
   readonly waiters: readonly WaiterView[];
   readonly ends: readonly EndView[];
   readonly breaker: { readonly openedAt: number | undefined; readonly code: number };
+}
+
+interface OfferView {
+  readonly session: string;
+  readonly instance: string;
+  readonly lapsesAt: number;
+  readonly width: number;
 }
 
 interface LeaseView {
@@ -34,6 +45,7 @@ interface LeaseView {
   readonly endsAt: number;
   readonly isReleased: boolean;
   readonly isProbe: boolean;
+  readonly width: number;
 }
 
 interface WaiterView {
@@ -43,6 +55,7 @@ interface WaiterView {
   readonly isInside: boolean;
   readonly awayAt: number | undefined;
   readonly deadlineAt: number;
+  readonly width: number;
 }
 
 interface EndView {
@@ -113,10 +126,10 @@ export function storedHost(plant: StorePlant = {}): Host {
         const image = tail.kind === "book" ? tail.book : undefined;
         book = image === undefined ? new Book(HOST, now) : Book.of(HOST, tag, structuredClone(image));
         const { outcomes, notes, isForgotten, wake } = decide(book, inputs, context);
-        if (!book.isChanged) return { outcomes, notes, isForgotten };
+        if (!book.isChanged && !isForgotten) return { outcomes, notes, isForgotten };
         const changes = isForgotten ? { head: undefined, puts: [], dels: [] } : book.changes();
         const named = { host: HOST, instance, base: book.tag, tag: `${++commits}.x` };
-        const reply = await own.commit({ ...named, now: book.now, changes, wake, conflicts, isShared: true });
+        const reply = await own.commit({ ...named, now: book.now, changes, wake, conflicts, hasOthers: true });
         if (reply.isOk && isForgotten) book = undefined;
         if (reply.isOk) return { outcomes, notes, isForgotten };
       }
@@ -149,20 +162,22 @@ function viewOf(book: Book | undefined, now: number): View {
   const { openedAt, code } = book.head.breaker;
   return {
     slots: book.head.slots,
+    first: book.head.first,
+    budgets: Object.keys(book.policy.budgets ?? {}).map((name) => [name, rounded(availableOf(book, name, now))]),
     leases: [...book.all("lease")]
-      .map(({ session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe }) => {
-        return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe };
+      .map(({ session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width }) => {
+        return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width };
       })
       .toSorted((a, b) => a.fence - b.fence),
     offers: [...book.all("offer")]
-      .map(({ key: session, instance, lapsesAt }) => ({ session, instance, lapsesAt }))
+      .map(({ key: session, instance, lapsesAt, width }) => ({ session, instance, lapsesAt, width }))
       .toSorted(bySession),
     waiters: [...book.all("waiter")]
-      .map(({ key: session, bucket, instance, isInside, awayAt, deadlineAt }) => {
-        return { session, bucket, instance, isInside, awayAt, deadlineAt };
+      .map(({ key: session, bucket, instance, isInside, awayAt, deadlineAt, width }) => {
+        return { session, bucket, instance, isInside, awayAt, deadlineAt, width };
       })
       .toSorted(bySession),
-    ends: [...book.all("session")]
+    ends: [...book.all("ending")]
       .filter(({ keepUntil }) => keepUntil + GRACE_MS > now)
       .map(({ key: session, end, keepUntil, code, retryAt }) => ({ session, end, keepUntil, code, retryAt }))
       .toSorted(bySession),
@@ -176,18 +191,23 @@ function viewOfReference(book: ReferenceBook, now: number): View {
   const leases = book.slots.filter(({ token }) => token !== undefined);
   return {
     slots: book.policy.slots,
+    first: book.first,
+    budgets: Object.entries(book.policy.budgets ?? {}).map(([name, { burst }]) => [
+      name,
+      rounded(burst - (book.budgets[name]?.missing(now) ?? 0)),
+    ]),
     leases: leases
-      .map(({ session, bucket, instance, fence, since: grantedAt, endsAt, isReleased, isProbe }) => {
-        return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe };
+      .map(({ session, bucket, instance, fence, since: grantedAt, endsAt, isReleased, isProbe, width }) => {
+        return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width };
       })
       .toSorted((a, b) => a.fence - b.fence),
     offers: book.slots
       .filter((slot) => !leases.includes(slot))
-      .map(({ session, instance, endsAt: lapsesAt }) => ({ session, instance, lapsesAt }))
+      .map(({ session, instance, endsAt: lapsesAt, width }) => ({ session, instance, lapsesAt, width }))
       .toSorted(bySession),
     waiters: book.waiters
-      .map(({ session, bucket, instance, isInside, awayAt, deadlineAt }) => {
-        return { session, bucket, instance, isInside, awayAt, deadlineAt };
+      .map(({ session, bucket, instance, isInside, awayAt, deadlineAt, width }) => {
+        return { session, bucket, instance, isInside, awayAt, deadlineAt, width };
       })
       .toSorted(bySession),
     ends: book.ends
@@ -202,6 +222,8 @@ function viewOfReference(book: ReferenceBook, now: number): View {
 
 const EMPTY: View = {
   slots: 0,
+  first: undefined,
+  budgets: [],
   leases: [],
   offers: [],
   waiters: [],
@@ -211,4 +233,9 @@ const EMPTY: View = {
 
 function bySession(a: { readonly session: string }, b: { readonly session: string }): number {
   return a.session < b.session ? -1 : 1;
+}
+
+/** Sums of fractions have rounding errors. */
+function rounded(amount: number): number {
+  return Math.round(amount * 1e3) / 1e3 + 0;
 }

@@ -3,7 +3,7 @@ import { HOUR_MS, SlotsAndEnds } from "./slots-and-ends.ts";
 
 /** The layers in which a decision hands out slots, after its inputs: breaker, offers, waiter pool, slots. */
 
-/** How long an offer lasts for a poll that is open at another instance, and a refusal without a cooldown. */
+/** How long an offer lasts for a poll that is open at another instance, and how often a bucket is refused without a cooldown. */
 export const OFFER_MS = 50;
 const REFUSED_MS = 3_000;
 
@@ -22,7 +22,7 @@ export class HandOut extends SlotsAndEnds {
       const waiter = this.waiters.find(({ session }) => session === offer.session);
       // A limit may have been lowered since.
       const isOver = this.free < 0 || this.held(offer.bucket) > this.limit(offer.bucket);
-      if (waiter === undefined || waiter.deadlineAt <= this.now || isOver) this.vacate(offer);
+      if (waiter === undefined || waiter.deadlineAt <= this.now || isOver) this.dropOffer(offer);
       else if (this.noteAway(waiter)) this.passOn(offer);
       else if (this.context.isPolledHere(offer.session)) this.hand(waiter, offer.isProbe);
     }
@@ -30,9 +30,13 @@ export class HandOut extends SlotsAndEnds {
 
   /** The instance of a waiter knows that its client is away, and the book does not. */
   noteAway(waiter: Waiter): boolean {
-    if (waiter.awayAt !== undefined || waiter.instance !== this.context.instance) return false;
+    if (!this.isAwayHere(waiter)) return false;
     waiter.awayAt = this.context.awayHere(waiter.session);
-    return waiter.awayAt !== undefined;
+    return true;
+  }
+
+  isAwayHere({ awayAt, instance, session }: Waiter): boolean {
+    return awayAt === undefined && instance === this.context.instance && this.context.awayHere(session) !== undefined;
   }
 
   // Layer 2, the waiter pool.
@@ -52,18 +56,20 @@ export class HandOut extends SlotsAndEnds {
     return isAdmitted;
   }
 
-  /** A slot is free, but no waiter inside may have it: one whose bucket was refused gives its place to one that may. */
+  /** A slot is free, but no waiter inside may have it: one whose bucket may not gives its place to one that may. */
   swap(): boolean {
-    if (this.free <= 0 || !this.isPoolFull()) return false;
-    const stuck = this.inside().filter(({ bucket }) =>
-      this.buckets.some((one) => one.bucket === bucket && this.isRefused(one)),
+    if (this.free <= 0 || this.first !== undefined || !this.isPoolFull()) return false;
+    const { collectMs } = this.context;
+    const stuck = this.inside().filter(
+      ({ bucket }) =>
+        this.waiting(bucket).length > 0 && this.obstacle(bucket, this.headWidth(bucket, collectMs)) !== undefined,
     );
     const leaves = this.loser(stuck);
-    const enters = this.entrant(
-      ({ bucket }) =>
-        this.obstacle(bucket) === undefined &&
-        !this.buckets.some((one) => one.bucket === bucket && this.isRefused(one)),
-    );
+    // A waiter outside stands behind the one of its bucket inside.
+    const enters = this.entrant(({ bucket }) => {
+      const next = this.head(bucket, collectMs) ?? this.entrant((one) => one.bucket === bucket);
+      return this.obstacle(bucket, next?.width ?? 1) === undefined;
+    });
     if (leaves === undefined || enters === undefined) return false;
     leaves.isInside = false;
     this.enter(enters, this.context);
@@ -73,37 +79,79 @@ export class HandOut extends SlotsAndEnds {
   // Layers 3 to 7: slots.
 
   handOut(): void {
-    const { collectMs, scheduler } = this.context;
-    const isHot = scheduler.isEnabled && this.measureHeat();
-    const freeBefore = this.free;
+    if (this.isPaused) {
+      this.first = undefined;
+      return;
+    }
+    const { collectMs } = this.context;
+    const isHot = this.isWeighted(this.context) ? this.measureHeat() : (this.heat.isHot = false);
     while (this.free > 0) {
-      const bucket = isHot ? this.turns(collectMs)[0] : this.best(collectMs);
-      const waiter = bucket && this.head(bucket.bucket, collectMs);
-      if (bucket === undefined || waiter === undefined) return;
-      if (this.noteAway(waiter)) continue;
-      if (waiter.deadlineAt <= this.now) {
-        this.endWaiter(waiter, "timeout");
-        continue;
-      }
-      const isProbe = this.openForMs() < HOUR_MS && this.openForMs() >= waiter.openMs;
+      const { open, blocked } = this.competing(collectMs);
+      const best = this.best(open, collectMs);
+      const waiter = this.next(open);
+      if (waiter !== undefined && !this.isPresent(waiter)) continue;
+      const isProbe = waiter !== undefined && this.openForMs() < HOUR_MS && this.openForMs() >= waiter.openMs;
       const probes = this.slots.filter((slot) => slot.isProbe).length;
-      if (isProbe && probes >= this.policy.breaker.halfOpenProbes) return;
+      if (isProbe && probes >= this.policy.breaker.halfOpenProbes) {
+        this.first = undefined;
+        return;
+      }
+      const isAhead = (one: Bucket) => best === undefined || this.best([best, one], collectMs) === one;
+      this.refuse(blocked.filter((one) => one.refusedAt === undefined && isAhead(one)));
+      const isFirst = waiter !== undefined && (waiter.width > this.free || !this.canPay(waiter.cost));
+      this.first = isFirst ? waiter.session : undefined;
+      if (waiter === undefined || this.first !== undefined) return;
+      const bucket = this.buckets.find((one) => one.bucket === waiter.bucket) as Bucket;
       if (isHot) this.takeTurn(bucket);
       bucket.waits = Math.floor(bucket.waits / 2);
-      const reason = this.obstacle(bucket.bucket);
-      if (reason === undefined) this.hand(waiter, isProbe);
-      else this.refuse(bucket, reason);
+      this.hand(waiter, isProbe);
     }
-    if (isHot && this.free === freeBefore) this.considerInVain();
-    else if (isHot) this.turn.triedAt = this.now;
+    this.first = undefined;
+    if (isHot) this.considerInVain();
+  }
+
+  /** Who gets the next grant: the best-ranked. If it is too wide and its bucket has its share, the best of those that fit. */
+  next(open: Bucket[]): Waiter | undefined {
+    const { collectMs } = this.context;
+    const head = (bucket: Bucket | undefined) => bucket && this.head(bucket.bucket, collectMs);
+    const best = head(this.best(open, collectMs));
+    const isPassed =
+      best !== undefined && best.width > this.free && this.canPay(best.cost) && !this.isInShare(best.bucket);
+    const narrow = open.filter(({ bucket }) => this.headWidth(bucket, collectMs) <= this.free);
+    // Whether its client is present is found out before the next one takes its place.
+    const isGone = best !== undefined && (this.isAwayHere(best) || best.deadlineAt <= this.now);
+    return isPassed && !isGone ? head(this.best(narrow, collectMs)) : best;
+  }
+
+  /** Notes that the client is away, or ends the session at its deadline. */
+  isPresent(waiter: Waiter): boolean {
+    if (this.noteAway(waiter)) return false;
+    if (waiter.deadlineAt > this.now) return true;
+    this.endWaiter(waiter, "timeout");
+    return false;
+  }
+
+  /** The limits can never allow it. */
+  isImpossible({ bucket, width, cost }: Pick<Waiter, "bucket" | "width" | "cost">): boolean {
+    const isDear = Object.entries(this.policy.budgets ?? {}).some(([name, { burst }]) => (cost?.[name] ?? 0) > burst);
+    return width > this.policy.slots || width > this.limit(bucket) || isDear;
+  }
+
+  endImpossible(): void {
+    for (const waiter of this.waiters) if (this.isImpossible(waiter)) this.endWaiter(waiter, "impossible");
   }
 
   /** A waiter with an open poll here gets a lease, any other an offer. */
   hand(waiter: Waiter, isProbe: boolean): void {
-    const { session, bucket, weight, deadlineAt: keepUntil } = waiter;
+    const { session, bucket, weight, width, deadlineAt: keepUntil } = waiter;
     const { instance, isPolledHere, newSecret, collectMs } = this.context;
-    const slot = { session, bucket, since: this.now, isProbe, isReleased: false, keepUntil };
-    this.activate(bucket, weight);
+    const offer = this.offerOf(session);
+    const paid = offer === undefined ? this.pay(session, waiter.cost) : offer.paid;
+    const slot = { session, bucket, width, paid, since: this.now, isProbe, isReleased: false, keepUntil };
+    const { cooldownMs } = this.policy;
+    const active = this.activate(bucket, weight);
+    if (this.now - (active.refusedAt ?? this.now) >= (cooldownMs > 0 ? cooldownMs : REFUSED_MS))
+      active.refusedAt = undefined;
     this.slots = this.slots.filter((one) => one !== this.offerOf(session));
     if (isPolledHere(session)) {
       this.addWait(waiter);
@@ -120,14 +168,12 @@ export class HandOut extends SlotsAndEnds {
     }
   }
 
-  /** Until the reason is over, and at most for its cooldown (or 3 s) and up to a third more, the bucket is not tried again. */
-  refuse(bucket: Bucket, reason: "limit" | "cooldown"): void {
-    const { cooldownMs } = this.policy;
-    const window = (cooldownMs > 0 ? cooldownMs : REFUSED_MS) * (1 + this.context.random() / 3);
-    const ends = reason === "limit" ? this.slots.map((slot) => ({ ...slot, until: slot.endsAt })) : this.cooldowns;
-    const over = ends.filter((one) => one.bucket === bucket.bucket).map(({ until }) => until);
-    const until = reason === "limit" ? Math.min(...over) : Math.max(...over);
-    bucket.refusal = { reason, until: Math.min(this.now + window, until) };
+  /** Buckets that are passed over for their limit or cooldown: once between two grants, and per cooldown (or 3 s). */
+  refuse(passedOver: readonly Bucket[]): void {
+    for (const one of passedOver) {
+      Object.assign(one, { refusedAt: this.now, waits: Math.floor(one.waits / 2) });
+      this.notes.push({ kind: "refused", bucket: one.bucket });
+    }
   }
 
   // The weighted scheduler.
@@ -146,7 +192,7 @@ export class HandOut extends SlotsAndEnds {
 
   takeTurn(bucket: Bucket): void {
     const { baseWeight, weightPerWait } = this.context.scheduler;
-    this.turn.virtualTime = bucket.virtualTime;
+    this.turn = { triedAt: this.now, virtualTime: bucket.virtualTime };
     bucket.virtualTime += 1 / Math.max(1, baseWeight + weightPerWait * bucket.waits);
   }
 
@@ -155,7 +201,8 @@ export class HandOut extends SlotsAndEnds {
     const { scheduler, pollIntervalMs, collectMs } = this.context;
     if (this.now - this.turn.triedAt < pollIntervalMs) return;
     this.turn.triedAt = this.now;
-    for (const bucket of this.turns(collectMs).slice(0, scheduler.maxProbesPerCycle ?? this.policy.slots)) {
+    const open = this.turns(this.competing(collectMs).open, collectMs);
+    for (const bucket of open.slice(0, scheduler.maxProbesPerCycle ?? this.policy.slots)) {
       if (this.now - bucket.waitedAt >= pollIntervalMs)
         Object.assign(bucket, { waits: bucket.waits + 1, waitedAt: this.now });
     }

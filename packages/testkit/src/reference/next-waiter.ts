@@ -1,4 +1,7 @@
+import type { Costs } from "@slotkeeper/protocol";
 import type { BreakerState, DecideContext, HostPolicy, Input, LiveLimits, SessionEnd } from "@slotkeeper/queue";
+
+import type { Paid, ReplayedBudget } from "./budgets.ts";
 
 /**
  * The state of the reference book and its rules for who is next: the meter, the order, the turns of the weighted
@@ -7,19 +10,20 @@ import type { BreakerState, DecideContext, HostPolicy, Input, LiveLimits, Sessio
 
 type Joining = Pick<
   Input & { kind: "return" },
-  "session" | "bucket" | "weight" | "arrivedAt" | "deadlineAt" | "openMs" | "awayAt"
+  "session" | "bucket" | "weight" | "arrivedAt" | "deadlineAt" | "openMs" | "awayAt" | "width" | "cost"
 >;
 /** A session that waits, with a place in the pool or outside of it. */
 export type Waiter = { -readonly [K in keyof Joining]: Joining[K] | (K extends "awayAt" ? undefined : never) } & {
   instance: string;
   isInside: boolean;
 };
-/** A slot that is held, or offered: then it has no token yet, and the session still waits. */
-export type Slot = Pick<Joining, "session" | "bucket"> & {
+/** Slots that are held, or offered: then they have no token yet, and the session still waits. */
+export type Slot = Pick<Joining, "session" | "bucket" | "width"> & {
   readonly token: string | undefined;
   readonly fence: number;
   readonly since: number;
   readonly isProbe: boolean;
+  readonly paid: Paid | undefined;
   instance: string;
   endsAt: number;
   isReleased: boolean;
@@ -37,16 +41,25 @@ export type Bucket = Pick<Joining, "bucket"> & {
   weight: number;
   used: number;
   activeAt: number;
-  refusal: { readonly reason: "limit" | "cooldown"; until: number } | undefined;
+  refusedAt: number | undefined;
   waits: number;
   waitedAt: number;
   virtualTime: number;
+};
+
+/** The numbers of a bucket besides its use. They are kept for an idle period. */
+export const NO_NUMBERS = {
+  refusedAt: undefined,
+  waits: 0,
+  waitedAt: Number.NEGATIVE_INFINITY,
+  virtualTime: 0,
 };
 
 export class State {
   now = Number.NEGATIVE_INFINITY;
   given: DecideContext["limits"] | undefined;
   live: LiveLimits | undefined;
+  isPaused = false;
   capacity: number | undefined;
   slots: Slot[] = [];
   waiters: Waiter[] = [];
@@ -62,6 +75,9 @@ export class State {
   meter = 0;
   heat = { isHot: false, avgWaitMs: 0, idleSince: undefined as number | undefined };
   turn = { triedAt: Number.NEGATIVE_INFINITY, virtualTime: 0 };
+  /** The session that gets the next grant, although fewer slots are free than it needs. */
+  first: string | undefined;
+  budgets: { [name: string]: ReplayedBudget } = {};
 
   /** What the users of a semaphore chose, otherwise what an operator set, otherwise the configuration. */
   get policy(): HostPolicy {
@@ -70,11 +86,11 @@ export class State {
   }
 
   get free(): number {
-    return this.policy.slots - this.slots.length;
+    return this.policy.slots - widths(this.slots);
   }
 
   held(bucket: string): number {
-    return this.slots.filter((slot) => slot.bucket === bucket).length;
+    return widths(this.slots.filter((slot) => slot.bucket === bucket));
   }
 
   /** The waiters of a bucket that compete for a slot: in the pool, and without an offer. */
@@ -82,6 +98,12 @@ export class State {
     return this.inside(bucket).filter(
       ({ session }) => !this.slots.some((one) => one.session === session && !one.token),
     );
+  }
+
+  /** Whether a present client waits for the bucket, or for a place. */
+  isWanted(bucket: string): boolean {
+    const outside = this.waiters.filter((one) => one.bucket === bucket && !one.isInside && one.awayAt === undefined);
+    return this.waiting(bucket).length + outside.length > 0;
   }
 
   isActive(bucket: string): boolean {
@@ -92,14 +114,10 @@ export class State {
     return bucket === "" ? Number.POSITIVE_INFINITY : this.policy.slotsPerBucket;
   }
 
-  /** Why the bucket itself may not get a slot now. */
-  obstacle(bucket: string): "limit" | "cooldown" | undefined {
-    if (this.held(bucket) >= this.limit(bucket)) return "limit";
+  /** Why the bucket itself may not get this number of slots now. */
+  obstacle(bucket: string, width: number): "limit" | "cooldown" | undefined {
+    if (this.held(bucket) + width > this.limit(bucket)) return "limit";
     return this.cooldowns.some((one) => one.bucket === bucket && one.until > this.now) ? "cooldown" : undefined;
-  }
-
-  isRefused({ bucket, refusal }: Bucket): boolean {
-    return refusal !== undefined && (refusal.reason === "cooldown" || this.held(bucket) >= this.limit(bucket));
   }
 
   /** Each slot adds to the use of its bucket. The meter grows by min(slots, demand) / weights of the active buckets. */
@@ -107,7 +125,7 @@ export class State {
     const passed = Math.max(0, at - this.now);
     const active = this.buckets.filter(({ bucket }) => this.isActive(bucket));
     const demand = sum(active, ({ bucket }) =>
-      Math.min(this.limit(bucket), this.held(bucket) + this.waiting(bucket).length),
+      Math.min(this.limit(bucket), this.held(bucket) + widths(this.waiting(bucket))),
     );
     if (active.length > 0)
       this.meter += (Math.min(this.policy.slots, demand) / sum(active, ({ weight }) => weight)) * passed;
@@ -123,10 +141,9 @@ export class State {
   /** A bucket that becomes active starts at the meter, but never below its use. A changed weight keeps its use per weight. */
   activate(bucket: string, weight: number, level = this.meter): Bucket {
     const start = Math.min(level, this.meter) * weight;
-    const numbers = { refusal: undefined, waits: 0, waitedAt: Number.NEGATIVE_INFINITY, virtualTime: 0 };
     let found = this.buckets.find((one) => one.bucket === bucket);
     if (found === undefined)
-      this.buckets.push((found = { bucket, weight, used: start, activeAt: this.now, ...numbers }));
+      this.buckets.push((found = { bucket, weight, used: start, activeAt: this.now, ...NO_NUMBERS }));
     const idleUse = this.isAhead(found) ? Math.max(found.used, start) : start;
     const used = this.isActive(bucket) ? found.used * (weight / found.weight) : idleUse;
     return Object.assign(found, { weight, used, activeAt: this.now });
@@ -142,37 +159,99 @@ export class State {
     return first(present, ({ arrivedAt, session }) => [arrivedAt, session]);
   }
 
+  headWidth(bucket: string, collectMs: number): number {
+    return this.head(bucket, collectMs)?.width ?? 1;
+  }
+
   /** Of waiters that arrived at the same time, the first one by name is the oldest. */
   headKeys(bucket: string, collectMs: number): Key[] {
     const { arrivedAt = 0, session = "" } = this.head(bucket, collectMs) ?? {};
     return [arrivedAt, session];
   }
 
-  /** The buckets that can be tried now. */
-  eligible(collectMs: number): Bucket[] {
-    return this.buckets.filter((one) => this.head(one.bucket, collectMs) !== undefined && !this.isRefused(one));
+  /** The buckets that compete for a slot, and of them those that may have one. */
+  competing(collectMs: number): { all: Bucket[]; open: Bucket[]; blocked: Bucket[] } {
+    const all = this.buckets.filter(({ bucket }) => this.head(bucket, collectMs) !== undefined);
+    const open = all.filter(({ bucket }) => this.obstacle(bucket, this.headWidth(bucket, collectMs)) === undefined);
+    return { all, open, blocked: all.filter((one) => !open.includes(one)) };
   }
 
   /** The order: zone, slots per weight, use per weight, oldest head (docs/explanation/fairness.md), or only the last. */
-  best(collectMs: number): Bucket | undefined {
-    const { slots, order } = this.policy;
-    const wanting = this.buckets.filter(
-      ({ bucket }) => this.waiting(bucket).length > 0 && this.held(bucket) < this.limit(bucket),
-    );
-    const heldByOthers = this.slots.length - sum(wanting, ({ bucket }) => this.held(bucket));
-    const level = Math.max(0, slots - heldByOthers) / sum(wanting, ({ weight }) => weight);
-    return first(this.eligible(collectMs), ({ bucket, weight, used }) => {
+  best(among: Bucket[], collectMs: number): Bucket | undefined {
+    if (this.heat.isHot) return this.turns(among, collectMs)[0];
+    const { order } = this.policy;
+    const level = this.level();
+    const { widest } = this;
+    return first(among, ({ bucket, weight, used }) => {
       const head = this.headKeys(bucket, collectMs);
       const [held, share] = [this.held(bucket), level * weight];
-      const zone = held + 1 <= share + TINY ? 0 : held < share - TINY ? 1 : 2;
-      return order === "fifo" ? head : [zone, zone === 1 ? 0 : (held + 1) / weight, used / weight, ...head];
+      const isWhole = widest === 1 && held + 1 <= share + TINY;
+      const zone = isWhole ? 0 : held < share + widest - 1 - TINY ? 1 : 2;
+      return order === "fifo" ? head : [zone, zone === 1 ? 0 : (held + widest) / weight, used / weight, ...head];
     });
   }
 
+  /** The fair number of slots per weight, for the buckets that want more. */
+  level(): number {
+    const wanting = this.buckets.filter(
+      ({ bucket }) => this.waiting(bucket).length > 0 && this.held(bucket) < this.limit(bucket),
+    );
+    const heldByOthers = widths(this.slots) - sum(wanting, ({ bucket }) => this.held(bucket));
+    // Slots that no budget can fill belong to no share.
+    const { budgets, slots } = this.policy;
+    const shared = budgets === undefined ? slots : Math.min(slots, widths(this.slots) + this.widest);
+    return Math.max(0, shared - heldByOthers) / sum(wanting, ({ weight }) => weight);
+  }
+
+  /** The greatest width of a request in the pool, or with slots. */
+  get widest(): number {
+    return Math.max(1, ...[...this.inside(), ...this.slots].map(({ width }) => width));
+  }
+
+  /** A wide waiter is first only while its bucket owns a part of the slots: zone 1. */
+  isInShare(bucket: string): boolean {
+    const { weight = 1 } = this.buckets.find((one) => one.bucket === bucket) ?? {};
+    return this.held(bucket) < this.level() * weight + this.widest - 1 - TINY;
+  }
+
   /** The order at a hot host: the smallest virtual time, then the oldest head. */
-  turns(collectMs: number): Bucket[] {
+  turns(among: Bucket[], collectMs: number): Bucket[] {
     const keys = ({ bucket, virtualTime }: Bucket) => [virtualTime, ...this.headKeys(bucket, collectMs)];
-    return this.eligible(collectMs).toSorted((a, b) => compared(keys(a), keys(b)));
+    return among.toSorted((a, b) => compared(keys(a), keys(b)));
+  }
+
+  /** At a host with budgets the weighted scheduler is off. */
+  isWeighted({ scheduler }: DecideContext): boolean {
+    return scheduler.isEnabled && this.policy.budgets === undefined;
+  }
+
+  /** What a request costs, of every budget of the host. */
+  costs(cost: Costs | undefined): Costs {
+    return Object.fromEntries(
+      Object.entries(this.policy.budgets ?? {}).map(([name, budget]) => [name, cost?.[name] ?? budget.default]),
+    );
+  }
+
+  canPay(cost: Costs | undefined): boolean {
+    return Object.entries(this.costs(cost)).every(([name, amount]) => this.budgets[name]?.canPay(amount, this.now));
+  }
+
+  pay(session: string, cost: Costs | undefined): Paid | undefined {
+    if (this.policy.budgets === undefined) return undefined;
+    const costs = this.costs(cost);
+    for (const [name, amount] of Object.entries(costs))
+      this.budgets[name]?.charges.push({ session, at: this.now, amount });
+    return { at: this.now, costs };
+  }
+
+  settle({ session, paid }: Slot, used: Costs): void {
+    for (const [name, amount] of Object.entries(used))
+      if (paid?.costs[name] !== undefined && this.policy.budgets?.[name] !== undefined)
+        this.budgets[name]?.settle(session, paid.at, amount, this.now);
+  }
+
+  giveBackCosts(slot: Slot): void {
+    this.settle(slot, Object.fromEntries(Object.keys(slot.paid?.costs ?? {}).map((name) => [name, 0])));
   }
 
   inside(bucket?: string): Waiter[] {
@@ -199,12 +278,13 @@ export class State {
     return bucket === "" || this.inside(bucket).length < this.policy.waitersPerBucket;
   }
 
-  /** A bucket without other waiters takes its first turn at the minimum of those that wait, and not in front of them. */
+  /** A bucket without other waiters takes its first turn at the minimum of those that wait, and not before the last turn. */
   enter(waiter: Waiter, context: DecideContext, level?: number): void {
     const isAlone = this.waiting(waiter.bucket).length === 0;
     const bucket = this.activate(waiter.bucket, waiter.weight, level);
-    const minimum = this.turns(context.collectMs)[0]?.virtualTime ?? this.turn.virtualTime;
-    if (context.scheduler.isEnabled && isAlone) bucket.virtualTime = Math.max(bucket.virtualTime, minimum);
+    const minimum = this.turns(this.competing(context.collectMs).all, context.collectMs)[0]?.virtualTime ?? 0;
+    const start = Math.max(this.turn.virtualTime, minimum);
+    if (this.isWeighted(context) && isAlone) bucket.virtualTime = Math.max(bucket.virtualTime, start);
     waiter.isInside = true;
   }
 }
@@ -215,6 +295,10 @@ const ROUNDING = [0, TINY, 1e-3, 0];
 
 function sum<T>(items: readonly T[], valueOf: (item: T) => number): number {
   return items.reduce((total, item) => total + valueOf(item), 0);
+}
+
+function widths(items: readonly { readonly width: number }[]): number {
+  return sum(items, ({ width }) => width);
 }
 
 type Key = number | string;

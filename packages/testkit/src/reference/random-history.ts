@@ -8,6 +8,8 @@ export interface History {
   readonly configs: readonly [FairQueueConfig, FairQueueConfig];
   readonly isSemaphore: boolean;
   readonly mostEnds: number;
+  /** The largest width of a session. */
+  readonly mostWidth: number;
   /** Sessions may arrive at exactly the same time. */
   readonly hasTies: boolean;
   readonly steps: readonly Step[];
@@ -27,7 +29,6 @@ export interface Step {
   readonly sent: readonly string[];
   /** How long ago each instance was seen. */
   readonly seenMs: Readonly<Record<string, number>>;
-  readonly random: number;
   readonly asks: readonly Ask[];
 }
 
@@ -55,6 +56,7 @@ const ASKS = {
   report: 3,
   breaker: 1,
   limits: 1,
+  pause: 1,
   dead: 2,
   revoke: 1,
   unspace: 1,
@@ -87,6 +89,7 @@ export function randomHistory(seed: number): History {
     configs,
     isSemaphore,
     mostEnds: random.pick([1, 3, 1_000, 1_000]),
+    mostWidth: random.pick([1, 1, 2, 4]),
     hasTies: random.chance(0.3),
     steps,
   };
@@ -106,7 +109,7 @@ function randomStep(random: Random, cast: Cast): Step {
   const isCalm = random.chance(calm);
   const polled = sessions.filter(() => random.chance(isCalm ? 0.95 : 0.5));
   const absent = sessions.filter((session) => !polled.includes(session) && random.chance(0.3));
-  return {
+  const step = {
     afterMs: random.chance(0.02) ? random.pick(LONG_TIMES) : random.pick(TIMES),
     instance: random.pick(instances),
     config: random.chance(0.05) ? 1 : 0,
@@ -117,9 +120,10 @@ function randomStep(random: Random, cast: Cast): Step {
     seenMs: Object.fromEntries(
       instances.filter(() => random.chance(0.6)).map((one) => [one, random.pick([0, 40, 2_000])]),
     ),
-    random: random.next(),
-    asks: Array.from({ length: random.pick([0, 1, 1, 2, 3, 6]) }, () => randomAsk(random, cast)),
-  };
+  } as const;
+  // Decisions used to be given a random number. Without it, the seeds that were found so far would be other histories.
+  random.next();
+  return { ...step, asks: Array.from({ length: random.pick([0, 1, 1, 2, 3, 6]) }, () => randomAsk(random, cast)) };
 }
 
 function randomAsk(random: Random, { sessions, buckets }: Cast): Ask {
@@ -136,10 +140,23 @@ export function statusOf({ number }: Ask): number {
   return STATUSES[number % STATUSES.length] as number;
 }
 
+function randomBudgets(random: Random): NonNullable<FairQueueConfig["budgets"]> {
+  const tokens = { limit: random.pick([2, 5, 10]), perSeconds: random.pick([0.1, 1, 5]) };
+  const requests = { limit: random.pick([1, 3]), perSeconds: random.pick([0.05, 0.5]) };
+  return {
+    tokens: {
+      ...tokens,
+      ...(random.chance(0.5) ? { burst: random.pick([3, 12]) } : {}),
+      default: random.pick([0, 1, 2]),
+    },
+    ...(random.chance(0.5) ? { requests } : {}),
+  };
+}
+
 function randomConfig(random: Random): FairQueueConfig {
   return {
-    maxSlotPerHost: random.int(1, 4),
-    maxSlotPerIp: random.pick([-1, 1, 1, 2]),
+    maxSlotPerHost: random.int(1, 6),
+    maxSlotPerIp: random.pick([-1, -1, 1, 1, 2, 4]),
     maxWaitersPerHost: random.pick([0, 2, 4, 50]),
     maxWaitersPerIp: random.pick([0, 0, 2]),
     maxWaitMs: random.pick([1_000, 4_000, 20_000]),
@@ -153,6 +170,7 @@ function randomConfig(random: Random): FairQueueConfig {
     ...(random.chance(0.5) ? { smoothReleaseIntervalMs: random.pick([0, 15]) } : {}),
     defaultGrantedCleanupDelay: random.pick([0, 0.1, 5]),
     order: random.pick(["slot-seconds", "slot-seconds", "fifo"]),
+    ...(random.chance(0.4) ? { budgets: randomBudgets(random) } : {}),
     hosts: {
       "*": { weights: Object.fromEntries(BUCKETS.slice(1).map((bucket) => [bucket, random.pick([1, 1, 1, 2, 3])])) },
     },

@@ -1,16 +1,16 @@
 import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue";
-import { HandOut, OFFER_MS } from "./hand-out.ts";
-import { type Bucket, first, type Slot, type Waiter } from "./next-waiter.ts";
-import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, isCounted, KEPT_MS } from "./slots-and-ends.ts";
+import { type Bucket, NO_NUMBERS, type Slot, type Waiter } from "./next-waiter.ts";
+import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, KEPT_MS } from "./slots-and-ends.ts";
+import { TimeAndLimits } from "./time-and-limits.ts";
 
 /**
  * The decision about one host a second time: the specification of the service as a short program, with lists and
  * sorting instead of indexes. It shares no code with `@slotkeeper/queue`. `compare.ts` gives both the same histories.
- * Four parts, each a class on top of the one before: who is next (`next-waiter.ts`), how slots and sessions end
- * (`slots-and-ends.ts`), the layers that hand out slots (`hand-out.ts`), and here time, limits and inputs. Where the
- * specification is silent, it follows the engine: which of several offers is collected first, when a semaphore may get
- * another capacity, and that a bucket at a hot host joins at the minimum of the buckets that can be tried.
- * It leaves out what no client can see: which instances a commit notifies, and the log of refused buckets.
+ * Five parts, each a class on top of the one before: who is next (`next-waiter.ts`), how slots and sessions end
+ * (`slots-and-ends.ts`), the layers that hand out slots (`hand-out.ts`), time and limits (`time-and-limits.ts`), and here
+ * the inputs. Where the specification is silent, it follows the engine: which of several offers is collected first, when a semaphore may get
+ * another capacity, and that a bucket at a hot host joins not before the last turn.
+ * It leaves out what no client can see: which instances a commit notifies.
  */
 
 const DONE: Outcome = { kind: "done" };
@@ -18,7 +18,7 @@ const MISSING: Outcome = { kind: "missing" };
 
 type Standing = { lease?: Slot; waiter?: Waiter; end?: { keepUntil: number } | undefined };
 
-export class ReferenceBook extends HandOut {
+export class ReferenceBook extends TimeAndLimits {
   /** Inputs first, then the layers: breaker, offers, pool, and slots in the order of the buckets. */
   decide(
     inputs: readonly Input[],
@@ -29,16 +29,26 @@ export class ReferenceBook extends HandOut {
       return { outcomes: inputs.map(() => MISSING), notes: [], isForgotten: false };
     const before = this.image();
     this.passTime(Math.max(context.now, this.now));
+    this.leaveCapacity();
+    const limits = this.given && JSON.stringify(this.policy);
     this.useLimits();
-    const outcomes = inputs.map((input) => this.take(input));
+    this.useBudgets();
+    // An input that undoes another one is a change, too.
+    let isChanged = false;
+    const outcomes = inputs.map((input) => {
+      const outcome = this.take(input);
+      isChanged ||= this.image() !== before;
+      return outcome;
+    });
+    if (limits !== undefined && JSON.stringify(this.policy) !== limits) this.endImpossible();
     this.throttleWaiters();
     this.collectOffers();
-    for (const bucket of this.buckets) if ((bucket.refusal?.until ?? 0) <= this.now) bucket.refusal = undefined;
+    if (this.cooldowns.some(({ bucket, until }) => until <= this.now && this.isWanted(bucket))) this.endCooldowns();
     this.admit();
     do this.handOut();
     while (this.admit() || this.swap());
     // A decision that changes nothing is not committed.
-    if (this.image() !== before) this.tidy();
+    if (isChanged || this.image() !== before) this.tidy();
     return {
       outcomes,
       notes: this.notes,
@@ -49,65 +59,6 @@ export class ReferenceBook extends HandOut {
   image(): string {
     const buckets = this.buckets.map((bucket) => ({ ...bucket, used: 0, activeAt: 0 }));
     return JSON.stringify(Object.assign({}, this, { buckets, now: 0, meter: 0, context: 0, notes: 0 }));
-  }
-
-  // Time. What ends by time ends at exactly its time: leases first, by fence.
-
-  passTime(now: number): void {
-    if (this.given === undefined)
-      Object.assign(this, { now, fence: Math.floor(now * 1000), forgottenAt: now - KEPT_MS + AHEAD_MS });
-    for (;;) {
-      const slot = first(this.slots, (one) => [one.endsAt, one.token ? 0 : 1, one.fence, one.session]);
-      if (slot === undefined || slot.endsAt > now) break;
-      this.moveTo(slot.endsAt);
-      if (slot.token === undefined) this.lapse(slot);
-      else {
-        this.endLease(slot);
-        if (!slot.isReleased) this.notes.push({ kind: "reclaimed", bucket: slot.bucket, fence: slot.fence });
-      }
-    }
-    this.moveTo(now);
-    const { instance: own, seenAt } = this.context;
-    this.absences = this.absences.filter(
-      ({ instance, missedAt }) => instance !== own && (seenAt(instance) ?? 0) <= missedAt,
-    );
-  }
-
-  /** An offer was not collected: the client is away or, if its poll was open, its instance. */
-  lapse(offer: Slot): void {
-    const { session, instance, since, endsAt } = offer;
-    this.passOn(offer);
-    const waiter = this.waiters.find((one) => one.session === session);
-    if (waiter === undefined || waiter.awayAt !== undefined || this.context.isPolledHere(session)) return;
-    if (endsAt - since > OFFER_MS) waiter.awayAt = since;
-    else if ((this.context.seenAt(instance) ?? 0) > endsAt) waiter.awayAt = endsAt - this.context.collectMs;
-    else this.absences = [...this.absences.filter((one) => one.instance !== instance), { instance, missedAt: endsAt }];
-  }
-
-  // Limits: those of a host's name replace those of none; otherwise the configuration that was loaded last is in force. At
-  // a host in use the time of the load counts even if nothing else changed.
-
-  useLimits(): void {
-    const { limits } = this.context;
-    this.leaveCapacity();
-    const isSame = this.given?.hostname === limits.hostname;
-    const isNewer = limits.loadedAt > (this.given?.loadedAt ?? Number.NEGATIVE_INFINITY);
-    const isOther = JSON.stringify(this.given?.policy) !== JSON.stringify(limits.policy);
-    const isInUse = this.slots.length + this.waiters.length > 0;
-    if (!isSame || (isNewer && (isOther || isInUse))) this.given = limits;
-  }
-
-  /** A semaphore without users may get another capacity. */
-  leaveCapacity(): void {
-    if (this.slots.length + this.waiters.length === 0) this.capacity = undefined;
-  }
-
-  createsHost(input: Input): boolean {
-    const { protectHttpCodes } = this.context.limits.policy.breaker;
-    if (input.kind === "arrive") return input.deadlineAt > this.context.now;
-    return input.kind === "report"
-      ? isCounted(input.status, protectHttpCodes)
-      : ["limits", "breaker"].includes(input.kind);
   }
 
   // Inputs.
@@ -132,6 +83,12 @@ export class ReferenceBook extends HandOut {
     if (input.kind === "report") this.report(input.status, false);
     if (input.kind === "breaker") this.breaker = input.isOpen ? { ...CLOSED, openedAt: this.now } : CLOSED;
     if (input.kind === "limits") this.live = input.limits;
+    if (input.kind === "pause") {
+      this.isPaused = input.isPaused;
+      // An offer is not a grant yet.
+      if (this.isPaused)
+        for (const offer of this.slots.filter(({ token }) => token === undefined)) this.dropOffer(offer);
+    }
     if (input.kind === "unspace") this.lastEndAt = undefined;
     if (input.kind === "dead") {
       for (const waiter of this.waiters.filter(({ instance }) => instance === input.instance)) {
@@ -160,10 +117,13 @@ export class ReferenceBook extends HandOut {
 
   /** A repeated first call has a later deadline, which the session or its end gets. */
   arrive(input: InputOf<"arrive">): Outcome {
-    const { session, arrivedAt, deadlineAt } = input;
+    const { session, arrivedAt, deadlineAt, width, cost } = input;
     const { instance } = this.context;
     const { lease, waiter, end } = this.standing(session);
     const isLate = this.now >= deadlineAt;
+    const known = lease ?? ((waiter?.deadlineAt ?? 0) > this.now ? waiter : undefined);
+    const isOther = known?.width !== width || (known === waiter && sorted(waiter?.cost) !== sorted(cost));
+    if (!isLate && known !== undefined && isOther) return { kind: "other-demands" };
     // After its deadline a session gets no slot, but may find the one it has.
     if (lease !== undefined && !(isLate && lease.keepUntil > deadlineAt))
       Object.assign(lease, { instance, keepUntil: Math.max(lease.keepUntil, deadlineAt) });
@@ -188,21 +148,37 @@ export class ReferenceBook extends HandOut {
     if (!isDropped && (isReturning || isTokenSent(session)) && this.mayHaveEnded(input)) return { kind: "forgotten" };
     if (arrivedAt > this.now + AHEAD_MS) this.forgottenAt = Math.max(this.forgottenAt, arrivedAt);
     const throttle = this.throttle(input.openMs);
-    if (isSemaphore && throttle === undefined) {
+    const never = throttle === undefined ? this.never(input) : undefined;
+    const isNew = !isDropped && !isReturning && throttle === undefined;
+    const refused = isNew ? (never ?? this.unknownCost(input)) : undefined;
+    if (refused !== undefined) return { kind: "impossible", ...refused };
+    if (isSemaphore && throttle === undefined && never === undefined) {
       this.capacity ??= limit ?? this.policy.slots;
       const isOther = limit !== undefined && limit !== this.capacity;
       if (isOther && !isReturning) return { kind: "mismatch", capacity: this.capacity };
     }
     if (isDropped) this.ends = this.ends.filter((one) => one.session !== session);
     else this.notes.push({ kind: "begun", session, bucket });
-    if (throttle !== undefined) this.endSession({ ...input, keepUntil: input.deadlineAt }, "throttled", throttle);
+    const ending = { ...input, keepUntil: input.deadlineAt };
+    if (throttle !== undefined) this.endSession(ending, "throttled", throttle);
+    else if (never !== undefined) this.endSession(ending, "impossible");
     else this.join({ ...input, awayAt: undefined }, isReturning);
     return DONE;
   }
 
   /** A newcomer displaces the youngest of a bucket with two places more; a session that returns, a younger one of a larger bucket. */
   join(
-    { session, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt }: Omit<Waiter, "instance" | "isInside">,
+    {
+      session,
+      bucket,
+      weight,
+      arrivedAt,
+      deadlineAt,
+      openMs,
+      awayAt,
+      width,
+      cost,
+    }: Omit<Waiter, "instance" | "isInside">,
     isReturning: boolean,
   ): void {
     const { heat } = this;
@@ -218,6 +194,8 @@ export class ReferenceBook extends HandOut {
       deadlineAt,
       openMs,
       awayAt,
+      width,
+      cost,
       instance: this.context.instance,
       isInside: false,
     };
@@ -226,7 +204,8 @@ export class ReferenceBook extends HandOut {
     const isDisplacing = loser !== undefined && this.inside(loser.bucket).length >= this.inside(bucket).length + fewer;
     const isAdmitted = this.hasRoom(bucket) && (!this.isPoolFull() || isDisplacing);
     if (isAdmitted && loser !== undefined) loser.isInside = false;
-    const best = this.best(this.context.collectMs);
+    const { collectMs } = this.context;
+    const best = this.best(this.competing(collectMs).all, collectMs);
     if (isAdmitted)
       this.enter(waiter, this.context, isReturning && best !== undefined ? best.used / best.weight : undefined);
     this.waiters.push(waiter);
@@ -241,6 +220,7 @@ export class ReferenceBook extends HandOut {
     const throttle = this.throttle(input.openMs);
     const ending = { ...input, keepUntil: input.deadlineAt };
     if (this.now >= input.deadlineAt) this.endSession(ending, "timeout");
+    else if (this.isImpossible(input)) this.endSession(ending, "impossible");
     else if (throttle === undefined) this.join(input, false);
     else this.endSession(ending, "throttled", throttle);
     return DONE;
@@ -267,7 +247,10 @@ export class ReferenceBook extends HandOut {
       if (input.end !== "canceled") return MISSING;
       if (this.isUndelivered(lease)) this.takeLease(lease);
       else if (input.at - lease.since > cancelMs) return MISSING;
-      else this.giveBack(lease, lease.since);
+      else {
+        this.giveBack(lease, lease.since);
+        this.giveBackCosts(lease);
+      }
       this.endSession({ ...input, keepUntil: lease.keepUntil }, input.end);
     }
     return DONE;
@@ -285,10 +268,11 @@ export class ReferenceBook extends HandOut {
     return DONE;
   }
 
-  release({ slotToken, hitAt, status }: InputOf<"release">): Outcome {
+  release({ slotToken, hitAt, status, used = {} }: InputOf<"release">): Outcome {
     const lease = this.slots.find(({ token, isReleased }) => token === slotToken && !isReleased);
-    if (status !== undefined) this.report(status, lease?.isProbe ?? false);
     if (lease === undefined) return MISSING;
+    if (status !== undefined) this.report(status, lease.isProbe && lease.since >= (this.breaker.openedAt ?? 0));
+    this.settle(lease, used);
     const endsAt = this.giveBack(lease, hitAt);
     return { kind: "released", bucket: lease.bucket, endsAt, heldMs: this.now - lease.since };
   }
@@ -316,11 +300,11 @@ export class ReferenceBook extends HandOut {
       this.ends.shift();
     }
     const idle = this.buckets.filter(({ bucket }) => !this.isActive(bucket));
-    for (const one of idle)
-      if (this.now - one.activeAt >= idleMs)
-        Object.assign(one, { waits: 0, waitedAt: Number.NEGATIVE_INFINITY, virtualTime: 0 });
-    const isNeeded = (one: Bucket) => this.isAhead(one) || this.isRefused(one) || one.waits > 0 || one.virtualTime > 0;
+    for (const one of idle) if (this.now - one.activeAt >= idleMs) Object.assign(one, NO_NUMBERS);
+    const isNeeded = (one: Bucket) =>
+      this.isAhead(one) || one.waits > 0 || one.virtualTime > 0 || one.refusedAt !== undefined;
     this.buckets = this.buckets.filter((one) => !idle.includes(one) || isNeeded(one));
+    this.endCooldowns();
     this.leaveCapacity();
     if (this.waiters.length === 0 && this.heat.avgWaitMs > 0) this.heat.idleSince ??= this.now;
   }
@@ -332,6 +316,7 @@ export class ReferenceBook extends HandOut {
     const isCooling = this.cooldowns.some(({ until }) => until > now);
     const isKept = this.ends.some((end) => this.isKept(end)) || this.forgottenAt > now - KEPT_MS + AHEAD_MS;
     const isSpaced = lastEndAt + this.policy.smoothMs > now;
+    const isSpent = Object.values(this.budgets).some((budget) => budget.rates.length > 0 && budget.missing(now) > 0);
     const isCounting =
       this.openForMs() < HOUR_MS ||
       now - (breaker.windowStartAt ?? Number.NEGATIVE_INFINITY) <= this.policy.breaker.windowMs;
@@ -341,8 +326,15 @@ export class ReferenceBook extends HandOut {
       isCooling ||
       isKept ||
       isSpaced ||
+      isSpent ||
       isCounting ||
-      this.live !== undefined
+      this.live !== undefined ||
+      this.isPaused
     );
   }
+}
+
+/** Costs as text, whatever the order of their names. */
+function sorted(costs: object = {}): string {
+  return JSON.stringify(Object.entries(costs).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -20,6 +20,8 @@ export interface Changed {
 /** A session as its clients know it. After its deadline, the id is used for another one. */
 interface Life {
   readonly bucket: string;
+  readonly width: number;
+  readonly cost: { readonly tokens: number } | undefined;
   readonly arrivedAt: number;
   deadlineAt: number;
   pendingAt: number | undefined;
@@ -59,7 +61,7 @@ export class Side {
     this.#view = view;
     for (const [session, token] of this.#host.tokens()) this.#tokens.set(session, token);
     for (const { session } of view.waiters) (this.#lives.get(session) as Life).pendingAt = this.#now;
-    return { outcomes, notes: notes.filter(({ kind }) => kind !== "denied").toSorted(byText), isForgotten, ...view };
+    return { outcomes, notes: notes.toSorted(byText), isForgotten, ...view };
   }
 
   #limits({ config }: Step): ResolvedHost {
@@ -74,7 +76,9 @@ export class Side {
     const { maxWaitMs } = this.#options[step.config] as QueueOptions;
     const aheadMs = isOdd ? ([-50, -5, 500, 1_500][number % 4] as number) : 0;
     const arrivedAt = this.#now + aheadMs + (this.#history.hasTies ? 0 : this.#arrivals++ / 16_384);
-    const life = { bucket, arrivedAt, deadlineAt: this.#now + maxWaitMs, pendingAt: undefined };
+    const width = 1 + (number % this.#history.mostWidth);
+    const cost = number % 5 < 2 ? { tokens: number % 7 } : undefined;
+    const life = { bucket, width, cost, arrivedAt, deadlineAt: this.#now + maxWaitMs, pendingAt: undefined };
     this.#lives.set(session, life);
     return life;
   }
@@ -86,7 +90,13 @@ export class Side {
     const hitAt = isOdd ? undefined : now - (number % 5) * 20 + (number > 950 ? 1_000 : 0);
     switch (kind) {
       case "release":
-        return { kind, slotToken, hitAt, status: number % 2 ? statusOf(ask) : undefined };
+        return {
+          kind,
+          slotToken,
+          hitAt,
+          status: number % 2 ? statusOf(ask) : undefined,
+          ...(number % 3 === 0 ? { used: { tokens: number % 11, unknown: 1 } } : {}),
+        };
       case "late":
         return { kind: "release", slotToken, hitAt: undefined, status: undefined };
       case "renew":
@@ -97,6 +107,8 @@ export class Side {
         return { kind, status: statusOf(ask) };
       case "breaker":
         return { kind, isOpen: isOdd };
+      case "pause":
+        return { kind, isPaused: number % 4 === 0 };
       case "limits":
         return { kind, limits: isOdd ? undefined : { slots: (number % 4) + 1 } };
       case "dead":
@@ -127,10 +139,21 @@ export class Side {
     const life = this.#lifeOf(ask, step);
     if (kind === "extend") life.deadlineAt = Math.max(life.deadlineAt, now + 500);
     const { bucket, arrivedAt, deadlineAt } = life;
+    // Now and then a repeated first call asks for another width.
+    const width = kind === "extend" && isOdd ? life.width + 1 : life.width;
     const pendingAt = isOdd ? life.pendingAt : undefined;
     const limits = this.#limits(step);
     const openMs = number < 100 ? number * 10 : limits.policy.breaker.openMs;
-    const joining = { session, bucket, weight: limits.weightOf(bucket), arrivedAt, deadlineAt, openMs };
+    const joining = {
+      session,
+      bucket,
+      weight: limits.weightOf(bucket),
+      arrivedAt,
+      deadlineAt,
+      openMs,
+      width,
+      cost: life.cost,
+    };
     const at = now - (number % 3) * 60;
     const ending = { kind: "end", session, bucket, arrivedAt, keepUntil: deadlineAt, pendingAt, at } as const;
     switch (kind) {
@@ -158,7 +181,7 @@ export class Side {
   }
 
   #contextOf(step: Step): DecideContext {
-    const { instance, polled, away, sent, seenMs, random } = step;
+    const { instance, polled, away, sent, seenMs } = step;
     const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = this.#options[step.config] as QueueOptions;
     const { isSemaphore, mostEnds } = this.#history;
     return {
@@ -176,7 +199,6 @@ export class Side {
       idleMs,
       mostEnds,
       scheduler,
-      random: () => random,
       newSecret: this.#changed.newSecret ?? (() => `${this.#secrets++}`),
       isPolledHere: (session) => polled.includes(session),
       awayHere: (session) => (away[session] === undefined ? undefined : this.#now - collectMs - away[session]),

@@ -9,6 +9,7 @@ export const [KEPT_MS, GRACE_MS, AHEAD_MS] = [600_000, 10_000, 1_000] as const;
 export const CLOSED: BreakerState = { code: 0, errors: 0, successes: 0, consecutive: 0 };
 
 export type InputOf<K extends Input["kind"]> = Input & { kind: K };
+type Ended = "timeout" | "canceled" | "throttled" | "impossible";
 type Ending = Pick<InputOf<"end">, "session" | "bucket" | "arrivedAt" | "keepUntil">;
 
 export class SlotsAndEnds extends State {
@@ -27,11 +28,19 @@ export class SlotsAndEnds extends State {
     lease.endsAt = Math.min(Math.max(heldUntil, spacedUntil, now), now + leaseMs);
     lease.isReleased = true;
     if (smoothMs > 0) this.lastEndAt = Math.max(lastEndAt, lease.endsAt);
-    if (cooldownMs > 0 && lease.bucket !== "")
-      this.cooldowns.push({ bucket: lease.bucket, until: lease.endsAt + cooldownMs });
+    if (cooldownMs > 0 && lease.bucket !== "") this.coolDown(lease.bucket, lease.endsAt + cooldownMs);
     if (lease.endsAt <= now) this.endLease(lease);
-    else this.allow(lease.bucket, lease.endsAt);
     return lease.endsAt;
+  }
+
+  /** A cooldown that runs longer is not shortened. */
+  coolDown(bucket: string, until: number): void {
+    if (this.cooldowns.some((one) => one.bucket === bucket && one.until >= until)) return;
+    this.cooldowns = [...this.cooldowns.filter((one) => one.bucket !== bucket), { bucket, until }];
+  }
+
+  endCooldowns(): void {
+    this.cooldowns = this.cooldowns.filter(({ until }) => until > this.now);
   }
 
   endLease(lease: Slot): void {
@@ -45,18 +54,18 @@ export class SlotsAndEnds extends State {
   takeLease(lease: Slot): void {
     const { session, bucket, fence } = lease;
     this.vacate(lease);
+    this.giveBackCosts(lease);
     this.notes.push({ kind: "returned", session, bucket, fence });
   }
 
   vacate(slot: Slot): void {
     this.slots = this.slots.filter((one) => one !== slot);
-    this.allow(slot.bucket, this.now);
   }
 
-  /** A slot of the bucket ends at this time, so a refusal for the limit does, too. */
-  allow(bucket: string, at: number): void {
-    const refusal = this.buckets.find((one) => one.bucket === bucket)?.refusal;
-    if (refusal?.reason === "limit") refusal.until = Math.min(refusal.until, at);
+  /** An offer that lapses gives everything back. */
+  dropOffer(offer: Slot): void {
+    this.vacate(offer);
+    this.giveBackCosts(offer);
   }
 
   offerOf(session: string): Slot | undefined {
@@ -64,7 +73,7 @@ export class SlotsAndEnds extends State {
   }
 
   passOn(offer: Slot): void {
-    this.vacate(offer);
+    this.dropOffer(offer);
     this.notes.push({ kind: "uncollected", session: offer.session, bucket: offer.bucket });
   }
 
@@ -72,25 +81,31 @@ export class SlotsAndEnds extends State {
 
   leave(waiter: Waiter): void {
     const offer = this.offerOf(waiter.session);
-    if (offer !== undefined) this.vacate(offer);
+    if (offer !== undefined) this.dropOffer(offer);
     this.waiters = this.waiters.filter((one) => one !== waiter);
   }
 
-  endWaiter(waiter: Waiter, end: "timeout" | "canceled" | "throttled", throttle?: End["throttle"]): void {
+  endWaiter(waiter: Waiter, end: Ended, throttle?: End["throttle"]): void {
     if (end === "timeout") this.addWait(waiter);
     this.leave(waiter);
     this.endSession({ ...waiter, keepUntil: waiter.deadlineAt }, end, throttle);
   }
 
-  endSession(
-    { session, bucket, arrivedAt, keepUntil }: Ending,
-    end: "timeout" | "canceled" | "throttled",
-    throttle?: End["throttle"],
-  ): void {
+  endSession({ session, bucket, arrivedAt, keepUntil }: Ending, end: Ended, throttle?: End["throttle"]): void {
     this.remember({ session, end, keepUntil, throttle });
     const waitedMs = Math.max(0, Math.min(this.now, keepUntil) - arrivedAt);
-    const reason = this.now >= keepUntil ? "deadline" : "idle";
-    this.notes.push({ kind: "ended", session, bucket, end, reason, code: throttle?.code ?? 0, waitedMs });
+    const isImpossible = end === "impossible";
+    const reason = isImpossible ? end : this.now >= keepUntil ? "deadline" : "idle";
+    // A session that became impossible counts as a timeout.
+    this.notes.push({
+      kind: "ended",
+      session,
+      bucket,
+      end: isImpossible ? "timeout" : end,
+      reason,
+      code: throttle?.code ?? 0,
+      waitedMs,
+    });
   }
 
   remember(end: Omit<End, "endedAt">): void {

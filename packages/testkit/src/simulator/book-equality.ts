@@ -48,7 +48,7 @@ function summary({ index }: Book): Record<string, number | string | undefined> {
     nextLease: index.nextLease?.key,
     nextOffer: index.nextOffer?.lapsesAt,
     nextCooldown: index.nextCooldown?.until,
-    nextDenied: index.nextDenied?.account?.denyUntil,
+    nextCoolAt: index.nextCoolAt,
     instances: [...index.instances].sort().join(),
   };
   for (const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders } of index.buckets) {

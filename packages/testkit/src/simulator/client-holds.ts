@@ -4,6 +4,7 @@ interface Held {
   readonly slotToken: string;
   readonly host: string;
   readonly bucket: string;
+  readonly width: number;
   until: number;
 }
 
@@ -16,8 +17,8 @@ export class ClientHolds {
     this.#now = now;
   }
 
-  start({ slotToken }: GrantedAnswer, host: string, bucket: string, until: number): Held {
-    const held = { slotToken, host, bucket, until };
+  start({ slotToken, width }: GrantedAnswer, host: string, bucket: string, until: number): Held {
+    const held = { slotToken, host, bucket, width, until };
     this.#holds.add(held);
     return held;
   }
@@ -29,7 +30,8 @@ export class ClientHolds {
   count(host: string, bucket?: string): number {
     let count = 0;
     for (const held of this.#holds) {
-      if (held.host === host && (bucket === undefined || held.bucket === bucket) && held.until > this.#now()) count++;
+      if (held.host === host && (bucket === undefined || held.bucket === bucket) && held.until > this.#now())
+        count += held.width;
     }
     return count;
   }

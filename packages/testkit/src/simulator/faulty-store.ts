@@ -28,7 +28,7 @@ const SPIN = 500;
  * The store as one instance reaches it: slow, failing before or after the effect, and silent once the instance is dead.
  */
 export class FaultyStore implements HostStore {
-  readonly clock: HostStore["clock"];
+  readonly isShared: boolean;
   readonly #init: FaultyStoreInit;
   #calledAt = 0;
   #calls = 0;
@@ -39,7 +39,7 @@ export class FaultyStore implements HostStore {
 
   constructor(init: FaultyStoreInit) {
     this.#init = init;
-    this.clock = init.store.clock;
+    this.isShared = init.store.isShared;
   }
 
   read: HostStore["read"] = (host, since) => this.#call((store) => store.read(host, since));

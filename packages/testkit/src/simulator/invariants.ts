@@ -11,8 +11,8 @@ const COMPARED_EVERY = 16;
 
 /**
  * The violations that are checked after every step of every history:
- *   V1 more leases and offers of a host, or of a bucket, than its limit, in the store; more users than slots among the
- *     clients
+ *   V1 more slots of leases and offers of a host, or of a bucket, than its limit, in the store; more slots in use than
+ *     there are among the clients
  *   V2 one slot with two owners; one session with two slots, or answered with two
  *   V3 a fence that is not above all earlier fences of its host, also across a failover
  *   V4 a cached book that differs from the store's at the same tag, or an index that differs from its records
@@ -21,6 +21,7 @@ const COMPARED_EVERY = 16;
  *   V8 an instance that calls the store without end
  *   V9 a poll before the deadline of its session that is answered with a slot which had ended before that poll
  *   V10 a slot granted past an open breaker, or given back without its cooldown or minimum hold (`use-rules.ts`)
+ *   V11 a grant of more or fewer slots than were asked for
  * At the end, without clients:
  *   V7 anything that is left over
  * A failover may lose leases that clients use. Until these have ended, only the limits of the store and the fences are
@@ -60,13 +61,13 @@ export class Invariants {
     const { now = 0 } = changes.head ?? {};
     for (const record of changes.puts) {
       if (record.kind === "waiter") this.#fleet.committed(record.key, record.deadlineAt, now);
-      else if (record.kind === "session") this.#fleet.committed(record.key, record.keepUntil, now);
+      else if (record.kind === "ending") this.#fleet.committed(record.key, record.keepUntil, now);
       else if (record.kind === "lease") this.#fleet.committed(record.session, record.keepUntil, now);
     }
     for (const [kind, key] of changes.dels) {
       if (kind === "lease") this.#endedAt.set(key, this.#world.clock.now());
       // The mark of a session whose instance died is deleted when the session joins again.
-      if (kind === "session" && !changes.puts.some((record) => nameOf(record) === key)) this.#fleet.forgotten(key, now);
+      if (kind === "ending" && !changes.puts.some((record) => nameOf(record) === key)) this.#fleet.forgotten(key, now);
     }
     const leases = changes.puts.filter((record) => record.kind === "lease");
     this.#grantedBy.push(leases.flatMap(({ key }) => (this.#ownerOf.has(key) ? [] : [key])));
@@ -81,7 +82,10 @@ export class Invariants {
     for (const text of this.uses.committed(commit, isDelivered)) this.#fault("V10", text);
   }
 
-  onGrantAnswered({ session: { id, host, arrivedAt, deadlineAt }, slotToken }: GrantedAnswer, askedAt: number): void {
+  onGrantAnswered({ session: claims, slotToken, width }: GrantedAnswer, askedAt: number): void {
+    const { id, host, arrivedAt, deadlineAt } = claims;
+    const asked = claims.width ?? 1;
+    if (width !== asked) this.#fault("V11", `${id} asked for ${asked} slots and got ${width}`);
     const session = `${id} of ${arrivedAt}`;
     const before = this.#slotOf.get(session) ?? slotToken;
     // An instance may answer with the slot of a lost commit before it knows of the loss.
@@ -145,14 +149,15 @@ export class Invariants {
     const now = this.#timeOf(host);
     const leases = of(kept, "lease").filter(({ endsAt }) => endsAt > now);
     const held = [...leases, ...of(kept, "offer").filter(({ lapsesAt }) => lapsesAt > now)];
-    if (held.length > maxSlotPerHost) this.#fault("V1", `${held.length} slots of ${maxSlotPerHost} taken at ${host}`);
+    const taken = widthsOf(held);
+    if (taken > maxSlotPerHost) this.#fault("V1", `${taken} slots of ${maxSlotPerHost} taken at ${host}`);
     if (new Set(leases.map(({ session }) => session)).size < leases.length) {
       this.#fault("V2", `a session holds two slots at ${host}`);
     }
     const inside = of(kept, "waiter").filter(({ isInside }) => isInside).length;
     if (maxWaitersPerHost > 0 && inside > maxWaitersPerHost) this.#fault("V1", `${inside} in the pool of ${host}`);
     for (const bucket of new Set(held.map(({ bucket }) => bucket))) {
-      const own = held.filter((one) => one.bucket === bucket).length;
+      const own = widthsOf(held.filter((one) => one.bucket === bucket));
       const isOver = bucket !== "" && maxSlotPerIp > 0 && own > maxSlotPerIp;
       if (isOver) this.#fault("V1", `${own} slots of bucket ${bucket} at ${host}, limit ${maxSlotPerIp}`);
     }
@@ -172,7 +177,7 @@ export class Invariants {
     const leaseMs = (plan.config.zombieTimeoutSeconds ?? 0) * 1000;
     if (plan.storeJumps > 0 || clock.now() <= failedOverAt + leaseMs) return;
     const used = holds.count(host);
-    if (used > slots) this.#fault("V1", `${used} clients use ${host} at once, limit ${slots}`);
+    if (used > slots) this.#fault("V1", `clients use ${used} slots of ${host} at once, limit ${slots}`);
   }
 
   #compare(kept: KeptHost): void {
@@ -188,6 +193,10 @@ export class Invariants {
     this.#world.history.close();
     this.violations.push(`${rule} at ${this.#world.clock.now()}: ${text}`);
   }
+}
+
+function widthsOf(held: readonly { readonly width: number }[]): number {
+  return held.reduce((sum, { width }) => sum + width, 0);
 }
 
 function nameOf(record: BookRecord): string {

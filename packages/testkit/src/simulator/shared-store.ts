@@ -31,7 +31,7 @@ const BEAT_TTL_MS = 3_500;
 
 /** The database of the fleet: a memory store with its own clock, which can fail over to a copy that lags behind. */
 export class SharedStore implements HostStore {
-  readonly clock = "shared";
+  readonly isShared = true;
   readonly #clock: Clock;
   readonly #onCommit: (kept: KeptCommit) => void;
   readonly #watches = new Map<

@@ -46,18 +46,35 @@ export class SimClient {
     const { random } = this.#world;
     const id = this.#world.newId();
     const named = random.chance(0.5) ? { requestId: id } : { sessionId: id };
-    const request = { host: this.#host, hostname: this.#host, bucket: this.#bucket, ...named, ...this.#window(named) };
+    const own = { bucket: this.#bucket, width: this.#width(), ...this.#cost(), ...named, ...this.#window(named) };
+    const request = { host: this.#host, hostname: this.#host, ...own };
     for (let attempt = 0; attempt < 3; attempt++) {
       // With either name, the same id gives the same session.
       const { throttleWindowMs } = request;
       const window = throttleWindowMs === undefined ? {} : { throttleTimeWindowSeconds: throttleWindowMs / 1000 };
-      const ask = { hostname: this.#host, ipBucket: this.#bucket, requestId: id, ...window };
+      const { width, cost } = request;
+      const ask = { hostname: this.#host, ipBucket: this.#bucket, requestId: id, width, cost, ...window };
       const answer = await this.#call("acquire", ask, (queue) => queue.begin(request));
       if (this.#vanishes()) return undefined;
       if (answer?.result === "pending") return answer.session;
       if (answer !== undefined) return undefined;
     }
     return undefined;
+  }
+
+  /** At most what the limits can ever allow. */
+  #width(): number {
+    const { random, plan } = this.#world;
+    const { maxSlotPerHost = 1, maxSlotPerIp = 0 } = plan.config;
+    const isLimited = this.#bucket !== "" && maxSlotPerIp > 0;
+    const most = isLimited ? Math.min(maxSlotPerHost, maxSlotPerIp) : maxSlotPerHost;
+    return random.chance(plan.wide) ? random.int(1, most) : 1;
+  }
+
+  #cost(): { readonly cost?: { readonly tokens: number } } {
+    const { random, plan } = this.#world;
+    const { tokens } = plan.config.budgets ?? {};
+    return tokens === undefined || random.chance(0.3) ? {} : { cost: { tokens: random.int(0, tokens.limit) } };
   }
 
   /** Some sessions have their own window for an open breaker. */
@@ -121,14 +138,15 @@ export class SimClient {
     const { random, plan, clock } = this.#world;
     const status = random.chance(plan.upstreamErrors) ? 503 : 200;
     const hitUpstreamAtMs = clock.now() - random.int(-500, 2_000);
+    const used = plan.config.budgets === undefined ? undefined : { tokens: random.int(0, 30) };
     for (let attempt = 0; attempt < 3; attempt++) {
-      const input = { slotToken, status, hitUpstreamAtMs, callerNow: clock.now() };
+      const input = { slotToken, status, hitUpstreamAtMs, callerNow: clock.now(), used };
       const reply = { result: "ok", isAccepted: false };
       const release = (queue: FairQueue) => {
         queue.release(input, () => (reply.isAccepted = true));
         return reply;
       };
-      const ask = { slotToken, status, hitUpstreamAtMs, now: input.callerNow };
+      const ask = { slotToken, status, hitUpstreamAtMs, used, now: input.callerNow };
       const answer = await this.#call("release", ask, release, 1_000);
       if (answer !== undefined) return;
     }

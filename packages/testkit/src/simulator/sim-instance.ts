@@ -40,7 +40,6 @@ export class SimInstance {
     const queue = new FairQueue({
       store: plant.instanceStore?.(this.store, name) ?? this.store,
       clock: this.clock,
-      random: () => random.next(),
       newSessionId: newId,
       newSecret,
       instance: name,

@@ -33,7 +33,7 @@ export class UseRules {
   *committed({ host, changes }: KeptCommit, isDelivered: (token: string) => boolean): Iterable<string> {
     const { head, puts, dels } = changes;
     if (head === undefined) return;
-    const ends = new Map(puts.flatMap((record) => (record.kind === "session" ? [[record.key, record.end]] : [])));
+    const ends = new Map(puts.flatMap((record) => (record.kind === "ending" ? [[record.key, record.end]] : [])));
     for (const record of puts)
       if (record.kind === "cooldown") this.#coolUntil.set(`${host} ${record.key}`, record.until);
     for (const record of puts) {

@@ -65,23 +65,28 @@ export class WorkConservation {
 
   #waiterBesideFree(kept: KeptHost): WaiterRecord | undefined {
     const now = Math.max(this.#world.storeClock.now(), kept.head.now);
-    if (kept.head.breaker.openedAt !== undefined) return undefined;
+    // Slots stay free while a budget refills.
+    if (kept.head.breaker.openedAt !== undefined || this.#world.plan.config.budgets !== undefined) return undefined;
     const held = heldBy(kept, now, this.#world.plan.config.collectMs ?? 0);
     const inFlight = [...held.values()].reduce((sum, count) => sum + count, 0);
-    if (inFlight >= kept.head.slots) return undefined;
+    const waiters = of(kept, "waiter");
+    // Slots may stay free for a wide waiter, but not if there are enough for the widest.
+    if (inFlight + Math.max(1, ...waiters.map(({ width }) => width)) > kept.head.slots) return undefined;
     const { maxSlotPerIp = 0, maxWaitersPerIp = 0 } = this.#world.plan.config;
     const limit = maxSlotPerIp > 0 ? maxSlotPerIp : Number.POSITIVE_INFINITY;
-    const isBlocked = (bucket: string) =>
-      isCooling(kept, bucket, now) || (bucket !== "" && (held.get(bucket) ?? 0) >= limit);
-    const waiters = of(kept, "waiter");
+    // Which waiter of the bucket is its oldest is not known here: for one of this width the bucket has no room.
+    const isBlocked = (name: string, choose: (...widths: number[]) => number) => {
+      const width = choose(...waiters.filter(({ bucket }) => bucket === name).map((one) => one.width));
+      return isCooling(kept, name, now) || (name !== "" && (held.get(name) ?? 0) + width > limit);
+    };
     const inside = waiters.filter(({ isInside }) => isInside);
     // One of these must give its place to a waiter outside.
-    const isHiding = inside.some(({ key, bucket }) => isBlocked(bucket) && !isOffered(kept, key));
+    const isHiding = inside.some(({ key, bucket }) => isBlocked(bucket, Math.min) && !isOffered(kept, key));
     const mayEnter = (name: string) =>
       name === "" || maxWaitersPerIp <= 0 || inside.filter(({ bucket }) => bucket === name).length < maxWaitersPerIp;
     return waiters.find((waiter) => {
       const { bucket, isInside, awayAt, deadlineAt } = waiter;
-      if (awayAt !== undefined || deadlineAt <= now || isBlocked(bucket)) return false;
+      if (awayAt !== undefined || deadlineAt <= now || isBlocked(bucket, Math.max)) return false;
       return (isInside || (isHiding && mayEnter(bucket))) && this.#isPolled(kept.host, waiter);
     });
   }
@@ -100,10 +105,10 @@ function waitingAt({ queue }: SimInstance, host: string) {
 
 function heldBy(kept: KeptHost, now: number, collectMs: number): Map<string, number> {
   const held = new Map<string, number>();
-  const add = (bucket: string) => held.set(bucket, (held.get(bucket) ?? 0) + 1);
-  for (const { bucket, endsAt } of of(kept, "lease")) if (endsAt > now) add(bucket);
-  for (const { bucket, offeredAt } of of(kept, "offer")) {
-    if (offeredAt + Math.max(OFFER_MS, collectMs) > now) add(bucket);
+  const add = (bucket: string, width: number) => held.set(bucket, (held.get(bucket) ?? 0) + width);
+  for (const { bucket, endsAt, width } of of(kept, "lease")) if (endsAt > now) add(bucket, width);
+  for (const { bucket, offeredAt, width } of of(kept, "offer")) {
+    if (offeredAt + Math.max(OFFER_MS, collectMs) > now) add(bucket, width);
   }
   return held;
 }
@@ -112,12 +117,8 @@ function isOffered(kept: KeptHost, session: string): boolean {
   return of(kept, "offer").some(({ key }) => key === session);
 }
 
-/** A deny window for the limit of the bucket does not count: it must end when the bucket is below the limit. */
 function isCooling(kept: KeptHost, bucket: string, now: number): boolean {
-  const isDenied = of(kept, "account").some(
-    ({ key, denyUntil = 0, denyReason }) => key === bucket && denyUntil > now && denyReason === "cooldown",
-  );
-  return isDenied || of(kept, "cooldown").some(({ key, until }) => key === bucket && until > now);
+  return of(kept, "cooldown").some(({ key, until }) => key === bucket && until > now);
 }
 
 export function of<K extends RecordKind>({ records }: KeptHost, kind: K): RecordOf<K>[] {

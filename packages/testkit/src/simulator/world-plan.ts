@@ -34,6 +34,8 @@ export interface WorldPlan {
   readonly upstreamErrors: number;
   readonly clientCrashes: number;
   readonly cancels: number;
+  /** The part of requests that need several slots. */
+  readonly wide: number;
 }
 
 export function planWorld(random: Random): WorldPlan {
@@ -67,7 +69,12 @@ export function planWorld(random: Random): WorldPlan {
     upstreamErrors: random.pick([0, 0, 0.1, 0.5]),
     clientCrashes: upTo(0.1),
     cancels: upTo(0.1),
+    wide: random.pick([0, 0, 0.2, 0.6]),
   };
+}
+
+function planBudgets(random: Random): NonNullable<FairQueueConfig["budgets"]> {
+  return { tokens: { limit: random.pick([5, 20]), perSeconds: random.pick([1, 5]), default: random.pick([1, 3]) } };
 }
 
 function planConfig(random: Random): FairQueueConfig {
@@ -88,6 +95,7 @@ function planConfig(random: Random): FairQueueConfig {
     minSlotHoldMs,
     defaultGrantedCleanupDelay: random.pick([0, 1, 5]),
     order: random.pick(["slot-seconds", "slot-seconds", "fifo"]),
+    ...(random.chance(0.25) ? { budgets: planBudgets(random) } : {}),
     weightedScheduler: {
       enabled: random.chance(0.4),
       hotPendingMin: 2,

@@ -28,7 +28,7 @@ export interface Plant {
   readonly newSecret?: () => () => string;
 }
 
-/** Long enough for every deadline, lease, deny window and idle time of the plans to end, and for hosts to be forgotten (END4). */
+/** Long enough for every deadline, lease, cooldown and idle time of the plans to end, and for hosts to be forgotten (END4). */
 const AFTERMATH_MS = 675_000;
 /** How many ends of sessions the hosts keep, by seed. With few of them, ends are forgotten long before their deadlines. */
 const MANY_ENDS = 1_000;

@@ -32,7 +32,13 @@ const instant = fc.oneof(likely, fc.constantFrom(0, 0.1, 1.7e12 + 1 / 1024, Numb
 const amount = fc.oneof(fc.double({ min: 0, max: 1e15, noNaN: true }), fc.constantFrom(0, 1, 0.1));
 const count = fc.nat();
 const flag = fc.boolean();
+const width = fc.integer({ min: 1, max: 3 });
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const costs = fc.dictionary(fc.constantFrom("tokens", "requests", "a-b_c"), amount, {
+  maxKeys: 3,
+  noNullPrototype: true,
+});
+const charge = maybe(fc.record({ at: instant, costs }));
 const POLICY = resolveHost(resolveOptions({ maxSlotPerIp: -1, maxWaitersPerHost: 0 }), undefined).policy;
 
 type Fields<K extends RecordKind> = Omit<Extract<BookRecord, { kind: K }>, "kind" | "key">;
@@ -49,8 +55,10 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
     isReleased: flag,
     isProbe: flag,
     keepUntil: instant,
+    width,
+    charge,
   },
-  offer: { bucket: text, instance: text, offeredAt: instant, lapsesAt: instant, isProbe: flag },
+  offer: { bucket: text, instance: text, offeredAt: instant, lapsesAt: instant, isProbe: flag, width, charge },
   waiter: {
     instance: text,
     bucket: text,
@@ -60,9 +68,24 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
     openMs: amount,
     isInside: flag,
     awayAt: maybe(instant),
+    width,
+    cost: maybe(costs),
   },
-  session: {
-    end: fc.constantFrom("timeout", "canceled", "throttled", "released", "dropped"),
+  budget: {
+    limit: amount,
+    perMs: amount,
+    burst: amount,
+    level: fc.record({
+      spent: amount,
+      at: instant,
+      fullAt: instant,
+      lowest: maybe(
+        fc.record({ times: fc.array(instant, { maxLength: 3 }), levels: fc.array(amount, { maxLength: 3 }) }),
+      ),
+    }),
+  },
+  ending: {
+    end: fc.constantFrom("timeout", "canceled", "throttled", "released", "impossible", "dropped"),
     keepUntil: instant,
     endedAt: maybe(instant),
     instance: maybe(text),
@@ -73,11 +96,8 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
     weight: amount,
     usedMs: amount,
     asOf: instant,
-    denyUntil: maybe(instant),
-    denyReason: maybe(fc.constantFrom("ip-limit", "cooldown")),
-    waitCount: maybe(count),
-    waitCountedAt: maybe(instant),
-    virtualTime: maybe(amount),
+    refusedAt: maybe(instant),
+    weighted: maybe(fc.record({ virtualTime: amount, waitCount: count, waitCountedAt: instant })),
   },
   cooldown: { until: instant },
   absence: { missedAt: instant },
@@ -118,8 +138,8 @@ export const anyHead: fc.Arbitrary<Omit<Head, "slots" | "fence" | "now">> = fc.r
   }),
   avgWaitMs: amount,
   idleSince: maybe(instant),
-  isHot: flag,
-  probedAt: maybe(instant),
-  turnAt: maybe(amount),
+  weighted: maybe(fc.record({ isHot: flag, triedAt: instant, turnAt: amount })),
   forgottenAt: maybe(instant),
+  first: maybe(text),
+  fullAt: maybe(instant),
 }) as never;

@@ -5,13 +5,13 @@ import type {
   Changes,
   Commit,
   CommitReply,
+  EndingRecord,
   Head,
   HostStore,
   LeaseRecord,
   OfferRecord,
   ReadReply,
   RecordName,
-  SessionRecord,
   WaiterRecord,
 } from "@slotkeeper/queue";
 import type { StoreUnderTest } from "./store-under-test.ts";
@@ -25,7 +25,7 @@ export interface GivenCommit {
   readonly tag?: string;
   readonly now?: number;
   readonly instance?: string;
-  readonly isShared?: boolean;
+  readonly hasOthers?: boolean;
   readonly wake?: readonly string[];
   readonly conflicts?: number;
   readonly store?: HostStore;
@@ -90,7 +90,7 @@ export class HostUnderTest {
       instance: "one",
       base: this.tag,
       tag: this.newTag(),
-      isShared: true,
+      hasOthers: true,
       wake: [],
       conflicts: 0,
     };
@@ -150,23 +150,29 @@ export function headOf(now: number): Head {
     meterAt: now,
     breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
     avgWaitMs: 12.75,
-    isHot: false,
   };
 }
 
 export function leaseOf(name: string, fence: number, now: number, more: Partial<LeaseRecord> = {}): LeaseRecord {
   const times = { grantedAt: now, endsAt: now + 30_000, keepUntil: now + 60_000 };
-  const rest = { session: `s-${name}`, bucket: `b-${name}`, instance: "one", isReleased: false, isProbe: false };
+  const rest = {
+    session: `s-${name}`,
+    bucket: `b-${name}`,
+    instance: "one",
+    isReleased: false,
+    isProbe: false,
+    width: 1,
+  };
   return { kind: "lease", key: `slot_${name}`, fence, ...rest, ...times, ...more };
 }
 
 export function offerOf(name: string, now: number, lapsesAt = now + 50): OfferRecord {
-  const rest = { bucket: `b-${name}`, instance: "two", offeredAt: now, isProbe: false };
+  const rest = { bucket: `b-${name}`, instance: "two", offeredAt: now, isProbe: false, width: 1 };
   return { kind: "offer", key: `s-${name}`, ...rest, lapsesAt };
 }
 
 export function waiterOf(name: string, now: number, more: Partial<WaiterRecord> = {}): WaiterRecord {
-  const rest = { instance: "one", bucket: `b-${name}`, weight: 1, openMs: 60_000, isInside: true };
+  const rest = { instance: "one", bucket: `b-${name}`, weight: 1, openMs: 60_000, isInside: true, width: 1 };
   return { kind: "waiter", key: `s-${name}`, ...rest, arrivedAt: now, deadlineAt: now + 20_000, ...more };
 }
 
@@ -174,9 +180,9 @@ export function accountOf(bucket: string, now: number, usedMs = 0): AccountRecor
   return { kind: "account", key: bucket, weight: 1, usedMs, asOf: now };
 }
 
-export function sessionOf(name: string, keepUntil: number, endedAt?: number): SessionRecord {
+export function sessionOf(name: string, keepUntil: number, endedAt?: number): EndingRecord {
   return {
-    kind: "session",
+    kind: "ending",
     key: `s-${name}`,
     end: "released",
     keepUntil,

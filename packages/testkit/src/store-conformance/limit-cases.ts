@@ -54,6 +54,33 @@ export function limitCases(newHost: NewHost): void {
       expect(await host.names()).toEqual(["lease slot_b", "lease slot_c"]);
     });
 
+    it("P2: a wide lease and a wide offer occupy as many slots as their width, until they end", async () => {
+      const host = await newHost();
+      const now = await host.now();
+      const fence = host.head.fence + 1;
+      await host.accept({ head: { slots: 4, fence }, puts: [leaseOf("a", fence, now, { width: 2 })] });
+      await expectRefused(host, [leaseOf("b", fence + 1, now, { width: 3 })]);
+      await expectRefused(host, [{ ...offerOf("b", now), width: 3 }]);
+      await host.accept({ puts: [{ ...offerOf("b", now), width: 2 }] });
+      await expectRefused(host, [leaseOf("c", fence + 1, now)]);
+      expect((await host.book())?.records.find(({ kind }) => kind === "lease")).toMatchObject({ width: 2 });
+      // The end of both and a grant of all slots are one commit.
+      await host.accept({
+        head: { fence: fence + 1 },
+        puts: [leaseOf("c", fence + 1, now, { width: 4 })],
+        dels: [
+          ["lease", "slot_a"],
+          ["offer", "s-b"],
+        ],
+      });
+      await expectRefused(host, [leaseOf("d", fence + 2, now)]);
+      await host.pass(31_000);
+      await host.accept({
+        head: { fence: fence + 2 },
+        puts: [leaseOf("e", fence + 2, await host.now(), { width: 4 })],
+      });
+    });
+
     it("P2: leases and offers that have ended occupy no slot", async () => {
       const host = await newHost();
       await host.grant("a");

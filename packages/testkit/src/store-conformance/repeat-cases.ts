@@ -25,7 +25,7 @@ export function repeatCases(newHost: NewHost): void {
     it("P4: is answered ok if no other instance needs it", async () => {
       const host = await newHost();
       await host.accept();
-      const commit = await host.commitOf({ puts: [accountOf("b", host.head.now, 1)], isShared: false });
+      const commit = await host.commitOf({ puts: [accountOf("b", host.head.now, 1)], hasOthers: false });
       await host.store.commit(commit);
       host.tag = commit.tag;
       await host.accept({ puts: [accountOf("b", host.head.now, 2)] });
@@ -39,7 +39,7 @@ export function repeatCases(newHost: NewHost): void {
       const commit = await host.commitOf({ puts: [accountOf("b", host.head.now, 1)] });
       await host.store.commit(commit);
       host.tag = commit.tag;
-      await host.accept({ puts: [accountOf("b", host.head.now, 2)], isShared: false });
+      await host.accept({ puts: [accountOf("b", host.head.now, 2)], hasOthers: false });
       expect(await host.store.commit(commit)).toMatchObject({ isOk: true });
       expect((await host.book())?.records).toEqual([accountOf("b", host.head.now, 2)]);
     });

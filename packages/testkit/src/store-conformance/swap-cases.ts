@@ -21,8 +21,8 @@ function everyRecord(now: number, fence: number): BookRecord[] {
     offerOf("o", now, now + 50.25),
     waiterOf("w", now, { awayAt: now - 0.3, weight: 2.5 }),
     sessionOf("gone", now + 60_000),
-    { kind: "session", key: "t", end: "throttled", keepUntil: now, code: 503, retryAt: now + 1.5 },
-    { ...accountOf("b", now, 0.1 + 0.2), denyUntil: now + 1, denyReason: "cooldown", waitCount: 3, virtualTime: 1 / 3 },
+    { kind: "ending", key: "t", end: "throttled", keepUntil: now, code: 503, retryAt: now + 1.5 },
+    { ...accountOf("b", now, 0.1 + 0.2), refusedAt: now + 1, weighted: { virtualTime: 1 / 3, waitCount: 3 } },
     { kind: "cooldown", key: "b", until: now + 500.125 },
     { kind: "absence", key: "two", missedAt: now },
     { kind: "limits", key: "", policy, loadedAt: now, live: { slots: 9 } },
@@ -48,7 +48,8 @@ export function swapCases(newHost: NewHost): void {
       const now = await host.now();
       const records = everyRecord(now, host.head.fence + 1);
       const breaker = { openedAt: now - 0.5, code: 503, errors: 1, successes: 2, consecutive: 3 };
-      const more = { lastEndAt: now + 0.7, capacity: 2, idleSince: now, probedAt: now, turnAt: 1e-7 };
+      const weighted = { isHot: true, triedAt: now, turnAt: 1e-7 };
+      const more = { lastEndAt: now + 0.7, capacity: 2, idleSince: now, weighted };
       await host.accept({ head: { fence: host.head.fence + 1, breaker, ...more }, puts: records });
       const book = await host.book(host.other);
       expect(book?.head).toEqual(host.head);
@@ -66,7 +67,7 @@ export function swapCases(newHost: NewHost): void {
         puts: replaced,
         dels: [
           ["waiter", "s-w"],
-          ["session", "never there"],
+          ["ending", "never there"],
         ],
       });
       const kept = records.filter(({ kind }) => kind !== "waiter" && kind !== "lease" && kind !== "account");

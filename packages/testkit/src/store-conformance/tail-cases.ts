@@ -64,7 +64,7 @@ export function tailCases(newHost: NewHost): void {
     it("may be the whole book after a commit that no other instance needs, but always leads to the state", async () => {
       const host = await newHost();
       const first = await host.accept();
-      await host.accept({ puts: [accountOf("b", 1)], isShared: false });
+      await host.accept({ puts: [accountOf("b", 1)], hasOthers: false });
       const second = await host.accept({ puts: [accountOf("b", 2)] });
       await host.accept({ puts: [accountOf("c", 3)] });
       expect([[["b", "c"], []], "book"]).toContainEqual(await changedSince(host, first));
@@ -76,7 +76,7 @@ export function tailCases(newHost: NewHost): void {
       const host = await newHost();
       const first = await host.accept();
       await commits(host, 3);
-      for (let at = 0; at < TAIL_LENGTH + 6; at++) await host.accept({ isShared: false });
+      for (let at = 0; at < TAIL_LENGTH + 6; at++) await host.accept({ hasOthers: false });
       const last = host.tag as string;
       expect(await changedSince(host, first)).toBe("book");
       await commits(host, 3);

@@ -6,7 +6,7 @@ import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { HostName } from "../../ui/name.tsx";
 import { LimitsDialog } from "./limits-dialog.tsx";
 
-type Open = "none" | "limits" | "open" | "close";
+type Open = "none" | "limits" | "open" | "close" | "pause";
 
 /** The actions of an operator on a host. Each asks for confirmation. */
 export function HostActions({ host, refresh }: { host: HostState; refresh: () => void }) {
@@ -32,7 +32,11 @@ export function HostActions({ host, refresh }: { host: HostState; refresh: () =>
             Open the breaker…
           </button>
         )}
+        <button type="button" onClick={() => setOpen("pause")}>
+          {host.isPaused ? "Let it go on…" : "Pause…"}
+        </button>
       </div>
+      {open === "pause" ? <PauseDialog host={host} refresh={refresh} close={close} /> : null}
       {open === "limits" ? <LimitsDialog host={host} refresh={refresh} close={close} /> : null}
       {open === "open" || open === "close" ? (
         <BreakerDialog host={host} isOpening={open === "open"} refresh={refresh} close={close} />
@@ -57,14 +61,38 @@ function Origin({ of }: { of: string }) {
   return <span class="quiet">({words[of] ?? visible(of)})</span>;
 }
 
-interface BreakerDialogProps {
+interface DialogProps {
   readonly host: HostState;
-  readonly isOpening: boolean;
   readonly refresh: () => void;
   readonly close: () => void;
 }
 
-function BreakerDialog({ host, isOpening, refresh, close }: BreakerDialogProps) {
+function PauseDialog({ host, refresh, close }: DialogProps) {
+  const { isPaused } = host;
+  const change = async () => {
+    await act("POST", `/hosts/${encodeURIComponent(host.host)}/pause?by=key`, { paused: !isPaused });
+    refresh();
+  };
+  return (
+    <ConfirmDialog
+      title={isPaused ? "Let this host go on?" : "Pause this host?"}
+      verb={isPaused ? "Let it go on" : "Pause"}
+      isDangerous={!isPaused}
+      done={isPaused ? "The host grants slots again." : "The host is paused."}
+      act={change}
+      close={close}
+    >
+      <HostName host={host} />
+      <p>
+        {isPaused
+          ? "Waiting requests get the free slots at once, in the whole fleet."
+          : "Nothing new is granted at this host, in the whole fleet, until an operator lets it go on. Slots already granted stay with their holders. Requests wait, and time out as usual."}
+      </p>
+    </ConfirmDialog>
+  );
+}
+
+function BreakerDialog({ host, isOpening, refresh, close }: DialogProps & { readonly isOpening: boolean }) {
   const verb = isOpening ? "Open the breaker" : "Close the breaker";
   const change = async () => {
     const path = `/hosts/${encodeURIComponent(host.host)}/breaker?by=key`;

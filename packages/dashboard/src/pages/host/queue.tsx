@@ -1,5 +1,5 @@
 import { blockedByWords } from "@slotkeeper/protocol";
-import { count, duration } from "../../format.ts";
+import { count, duration, plural } from "../../format.ts";
 import { forecastMs } from "../../model/forecast.ts";
 import type { HostState, HostView, HostWatch, SessionState } from "../../model/host-watch.ts";
 import { Headings } from "../../ui/headings.tsx";
@@ -77,7 +77,7 @@ function Cells({ index, host, session, at, chosen, onChoose }: CellsProps) {
       </div>
     );
   }
-  const { position, bucket, arrivedAt, blockedBy, isAwake } = session;
+  const { position, bucket, width, arrivedAt, blockedBy, isAwake } = session;
   const forecast = forecastMs(session, host);
   return (
     <>
@@ -93,7 +93,7 @@ function Cells({ index, host, session, at, chosen, onChoose }: CellsProps) {
         </button>
       </div>
       <div role="cell" class="cell-name">
-        <BucketName bucket={bucket} />
+        <BucketName bucket={bucket} /> {width > 1 ? <span class="badge quiet">{plural(width, "slot")}</span> : null}
       </div>
       <div role="cell" class="cell-number">
         {duration(Math.max(0, at - arrivedAt))}

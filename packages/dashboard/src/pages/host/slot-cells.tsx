@@ -18,7 +18,7 @@ interface SlotCellsProps {
   readonly refresh: () => void;
 }
 
-/** Every slot of the host as a cell: its holder, the time of the hold, and the rest of the lease. */
+/** The slots of the host as cells, one for each grant and each free slot: holder, time of the hold, rest of the lease. */
 export function SlotCells({ view, host, session, refresh }: SlotCellsProps) {
   const [revoked, setRevoked] = useState<SlotState | undefined>();
   const { slots, limit = 0, inFlight } = host;
@@ -27,8 +27,9 @@ export function SlotCells({ view, host, session, refresh }: SlotCellsProps) {
   const lease = useRef(0);
   lease.current = Math.max(lease.current, ...slots.map(({ endsInMs }) => endsInMs));
   const free = Math.max(0, limit - inFlight);
-  const cells = places.current.arrange(slots, Math.min(limit, Math.max(MOST_CELLS, slots.length)));
-  const hidden = Math.max(limit, cells.length) - Math.min(cells.length, MOST_CELLS);
+  const grants = limit - slots.reduce((more, { width }) => more + width - 1, 0);
+  const cells = places.current.arrange(slots, Math.min(grants, Math.max(MOST_CELLS, slots.length)));
+  const hidden = Math.max(grants, cells.length) - Math.min(cells.length, MOST_CELLS);
   return (
     <section class="card" aria-labelledby="slots-title">
       <div class="card-head">
@@ -73,12 +74,13 @@ interface CellProps {
 }
 
 function Cell({ number, slot, at, isAwaited, leaseMs, onRevoke }: CellProps) {
-  const { bucket, heldMs, endsInMs, isReleased, isProbe } = slot;
+  const { bucket, width, heldMs, endsInMs, isReleased, isProbe } = slot;
   const left = leaseMs <= 0 ? 0 : Math.max(0, endsInMs / leaseMs);
   return (
     <li class="cell" data-ending={!isReleased && endsInMs < 5_000} data-awaited={isAwaited}>
       <p class="cell-holder">
         <BucketName bucket={bucket} />
+        {width > 1 ? <span class="badge quiet">{plural(width, "slot")}</span> : null}
         {isProbe ? <span class="badge breaker-testing">trial</span> : null}
         {isAwaited ? (
           <span class="badge load-queueing" title="The session below waits for a slot of its own bucket">
@@ -90,7 +92,7 @@ function Cell({ number, slot, at, isAwaited, leaseMs, onRevoke }: CellProps) {
         <span title={heldMs === undefined ? "" : `since ${timeOfDay(at - heldMs)}`}>
           held {heldMs === undefined ? "–" : duration(heldMs)}
         </span>
-        <span>{isReleased ? `frees in ${duration(endsInMs)}` : `lease ${seconds(endsInMs)}`}</span>
+        <span>{isReleased ? `frees in ${duration(endsInMs)}` : leaseText(endsInMs)}</span>
       </p>
       <span class="bar" aria-hidden="true">
         <i style={{ width: `${left * 100}%` }} />
@@ -105,6 +107,13 @@ function Cell({ number, slot, at, isAwaited, leaseMs, onRevoke }: CellProps) {
       </button>
     </li>
   );
+}
+
+const YEAR_MS = 365 * 86_400_000;
+
+/** A slot of the keeper of one machine ends with its command, not by time. */
+function leaseText(endsInMs: number): string {
+  return endsInMs > YEAR_MS ? "no time limit" : `lease ${seconds(endsInMs)}`;
 }
 
 function Revoke({ slot, refresh, close }: { slot: SlotState; refresh: () => void; close: () => void }) {

@@ -7,12 +7,12 @@ import {
 } from "@slotkeeper/protocol";
 import { FirstCallSchema, PollSchema } from "@slotkeeper/protocol/schemas";
 import type { BeginRequest, CallSignal } from "@slotkeeper/queue";
-import { CapacityMismatchError } from "slotkeeper";
 import { type HostDirectory, type NamedHost, NO_HOST, namedHost } from "../../queue/host-key.ts";
 import { type FieldProblem, validator } from "../../words/validator.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
 import { type Exchange, fieldsOf, type Headers, type JsonObject } from "../exchange.ts";
+import { refusalOf } from "../refusals-of-acquire.ts";
 import { wireAnswer } from "../wire-answer.ts";
 
 const firstCall = validator(FirstCallSchema);
@@ -27,14 +27,18 @@ type Answered = Promise<BeginAnswer | undefined> | BeginAnswer | undefined;
 export const acquire: Handler<CallerContext> = async (exchange, context, body) => {
   const { queryToken } = body;
   const isFirst = queryToken === undefined || queryToken === "";
+  const traced = context.traces?.waiting(exchange);
   let answer: BeginAnswer | undefined;
   try {
     answer = await (isFirst ? begin(exchange, body, context) : pollOn(exchange, body, context));
   } catch (error) {
-    if (!(error instanceof CapacityMismatchError)) throw error;
-    exchange.problem("CAPACITY_MISMATCH", error.message);
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw error;
+    const { code, message, field } = refusal;
+    exchange.problem(code, message, field === undefined ? undefined : { errors: [{ field, message }] });
   }
   if (answer === undefined) return;
+  traced?.answered(answer);
   const { body: reply, headers } = wireAnswer(answer, (session) =>
     context.live.tokens.sign(session, isFirst ? undefined : (queryToken as string)),
   );
@@ -103,9 +107,21 @@ function beginRequest(
   waitMs: number | undefined,
   signal: CallSignal | undefined,
 ): BeginRequest {
-  const { throttleTimeWindowSeconds, limit, maxWaitMs } = call;
+  const { throttleTimeWindowSeconds, limit, maxWaitMs, width, cost } = call;
   const throttleWindowMs = isPositive(throttleTimeWindowSeconds) ? throttleTimeWindowSeconds * 1000 : undefined;
-  return { host, hostname, bucket: bucketOf(call), sessionId, waitMs, throttleWindowMs, limit, maxWaitMs, signal };
+  return {
+    host,
+    hostname,
+    bucket: bucketOf(call),
+    sessionId,
+    waitMs,
+    throttleWindowMs,
+    limit,
+    maxWaitMs,
+    width,
+    cost,
+    signal,
+  };
 }
 
 function bucketOf({ bucket, ipBucket }: FirstCall): string | undefined {

@@ -1,5 +1,5 @@
 import { LIVE_LIMITS, type LiveLimitKey, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
-import { BreakerCallSchema, LiveLimitsSchema } from "@slotkeeper/protocol/schemas";
+import { BreakerCallSchema, LiveLimitsSchema, PauseCallSchema } from "@slotkeeper/protocol/schemas";
 import type { LiveLimits, Operation } from "@slotkeeper/queue";
 import type { LogFields } from "../../log/logger.ts";
 import type { NamedHost } from "../../queue/host-key.ts";
@@ -10,11 +10,12 @@ import { type AuditedAction, audit } from "../audit.ts";
 import type { OperatorContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
 import type { Exchange } from "../exchange.ts";
-import { operatorsHost, segmentOf, unknownHost } from "../path-host.ts";
+import { operatorsHost, segmentOf, slotNamed, unknownHost } from "../path-host.ts";
 import { withinPatience } from "../store-patience.ts";
 
 const limitsCall = validator(LiveLimitsSchema);
 const breakerCall = validator(BreakerCallSchema);
+const pauseCall = validator(PauseCallSchema);
 
 export const limits: Handler<OperatorContext> = async (exchange, context, body) => {
   const checked = limitsCall.check(body);
@@ -37,6 +38,14 @@ export const breaker: Handler<OperatorContext> = async (exchange, context, body)
   const { state } = checked.value;
   const operation: Operation = { kind: "breaker", ...named, isOpen: state === "open" };
   await act(exchange, context, "breaker", operation, { ...named, state });
+};
+
+export const pause: Handler<OperatorContext> = async (exchange, context, body) => {
+  const checked = pauseCall.check(body);
+  const named = hostIn(exchange, context, "problems" in checked ? checked.problems : []);
+  if (named === undefined || "problems" in checked) return;
+  const { paused } = checked.value;
+  await act(exchange, context, "pause", { kind: "pause", ...named, isPaused: paused }, { ...named, paused });
 };
 
 export const revoke: Handler<OperatorContext> = async (exchange, context) => {
@@ -65,15 +74,6 @@ function liveLimits(call: { readonly [K in LiveLimitKey]?: number }): LiveLimits
   const given = LIVE_LIMITS.filter(({ key }) => call[key] !== undefined);
   if (given.length === 0) return undefined;
   return Object.fromEntries(given.map(({ key, field }) => [field, call[key] === 0 ? NO_LIMIT : call[key]]));
-}
-
-/** Parses `<host key>.<fence>`. A host key may contain dots, a fence does not, so the last dot divides them. */
-function slotNamed(id: string): { readonly host: string; readonly fence: number } | undefined {
-  const at = id.lastIndexOf(".");
-  const [host, digits] = [id.slice(0, Math.max(0, at)), id.slice(at + 1)];
-  const fence = Number(digits);
-  const isSound = host !== "" && /^[1-9]\d{0,15}$/.test(digits) && Number.isSafeInteger(fence);
-  return isSound ? { host, fence } : undefined;
 }
 
 /** The host of the path; `undefined` if a problem was already answered. */

@@ -13,7 +13,7 @@ const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
 /** Sends the release to the store in the background, even if this connection breaks. The token names the host. */
-export const release: Handler<CallerContext> = async (exchange, { queue }, body) => {
+export const release: Handler<CallerContext> = async (exchange, { queue, traces }, body) => {
   const checked = releaseCall.check(body);
   let call = body as ReleaseCall;
   if ("problems" in checked) {
@@ -26,20 +26,23 @@ export const release: Handler<CallerContext> = async (exchange, { queue }, body)
     const bad = new Set(checked.problems.map(({ field }) => field));
     call = Object.fromEntries(Object.entries(body).filter(([key]) => !bad.has(key))) as ReleaseCall;
   }
-  const { slotToken, hitUpstreamAtMs, status, now } = call;
+  const { slotToken, hitUpstreamAtMs, status, used, now } = call;
+  // Before the release, because that may answer the next waiter.
+  traces?.holds(exchange, slotToken, 0);
   // While another instance is alive, this one must not die between the answer and the commit: a caller without an answer
   // repeats the call there.
   const isHeld = await aMoment<boolean | undefined>((onAccepted) =>
-    queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status }, onAccepted),
+    queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status, used }, onAccepted),
   );
   exchange.json((isHeld === false ? { result: "ok", released: false } : { result: "ok" }) satisfies ReleaseReply);
 };
 
-export const renew: Handler<CallerContext> = async (exchange, { queue, log }, body) => {
+export const renew: Handler<CallerContext> = async (exchange, { queue, log, traces }, body) => {
   const fields = fieldsOf(exchange, body, renewCall);
   if (fields === undefined) return;
   try {
     const reply = await withinPatience(queue.renew(fields.slotToken));
+    traces?.holds(exchange, fields.slotToken, reply?.leaseMs ?? 0);
     if (reply === undefined) exchange.problem("SLOT_LOST");
     else exchange.json({ result: "ok", leaseMs: Math.floor(reply.leaseMs) });
   } catch (error) {

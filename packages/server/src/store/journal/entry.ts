@@ -1,4 +1,5 @@
-import { decodeBook, decodeChanges, type KeptCommit, type KeptHost } from "@slotkeeper/queue";
+import { decodeBook, decodeChanges, type KeptCommit, type KeptHost, type MemoryStore } from "@slotkeeper/queue";
+import type { KeptTime } from "./resumed-clock.ts";
 
 /**
  * The contents of the journal: whole hosts at the beginning of the file, then the accepted commits; the highest fence
@@ -26,4 +27,21 @@ function decodeEntry(line: string): JournalEntry {
   const entry = JSON.parse(line) as JournalEntry;
   if (entry.kind === "host") return { ...entry, ...decodeBook(entry) };
   return entry.kind === "commit" ? { ...entry, changes: decodeChanges(entry.changes) } : entry;
+}
+
+/** The whole state of a store, as the first entries of a journal. */
+export function snapshotOf(
+  keys: readonly string[],
+  start: KeptTime["start"],
+  memory: Pick<MemoryStore, "fenceFloor" | "images">,
+): Iterable<JournalEntry> {
+  return entriesOf(keys, start, memory);
+}
+
+/** One at a time: a store may have a hundred thousand hosts. */
+function* entriesOf(...[keys, start, memory]: Parameters<typeof snapshotOf>): Iterable<JournalEntry> {
+  yield { kind: "keys", keys };
+  if (start !== undefined) yield { kind: "start", ...start };
+  yield { kind: "floor", fence: memory.fenceFloor };
+  for (const host of memory.images()) yield { kind: "host", ...host };
 }

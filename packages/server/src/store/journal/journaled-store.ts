@@ -1,11 +1,5 @@
-import {
-  type Head,
-  type HostStore,
-  type KeptCommit,
-  MemoryStore,
-  type MemoryStoreOptions,
-  type RecordKind,
-} from "@slotkeeper/queue";
+import { type HostStore, type KeptCommit, MemoryStore, type MemoryStoreOptions } from "@slotkeeper/queue";
+import { isDeferrable } from "./deferrable.ts";
 import type { Journal } from "./journal.ts";
 
 /**
@@ -16,12 +10,11 @@ import type { Journal } from "./journal.ts";
  *     really existed.
  * JSTORE2  While the journal cannot be written, nothing is accepted.
  * JSTORE3  A call that fails may have taken effect, and repeating it is safe (P8).
- * JSTORE4  One exception to JSTORE1: a commit that only records waiters and use is answered at once. It is written with
- *     the next sync, at most `DEFER_MS` later. Losing it breaks no promise, because the token of a session contains its
- *     arrival.
+ * JSTORE4  One exception to JSTORE1: a commit that only records waiters and use (`deferrable.ts`) is answered at once. It is
+ *     written with the next sync, at most `DEFER_MS` later.
  */
 export class JournaledStore implements HostStore {
-  readonly clock = "own";
+  readonly isShared = false;
   readonly #store: MemoryStore;
   readonly #journal: Journal;
   /** What the current call has appended. */
@@ -82,22 +75,3 @@ export class JournaledStore implements HostStore {
 }
 
 type Appended = "nothing" | "deferrable" | "urgent";
-
-const DEFERRABLE: ReadonlySet<RecordKind> = new Set(["waiter", "account", "absence"]);
-
-/** Implements JSTORE4. */
-function isDeferrable({ before, changes: { head, puts, dels } }: KeptCommit): boolean {
-  if (before === undefined || head === undefined || puts.length + dels.length === 0) return false;
-  if (!puts.every(({ kind }) => DEFERRABLE.has(kind)) || !dels.every(([kind]) => DEFERRABLE.has(kind))) return false;
-  return PROMISED.every((field) => before[field] === head[field]);
-}
-
-/** The fields of a head that answers depend on: the limits in force, fences, spacing, the breaker. */
-const PROMISED = [
-  "hostname",
-  "slots",
-  "fence",
-  "capacity",
-  "lastEndAt",
-  "breaker",
-] as const satisfies readonly (keyof Head)[];

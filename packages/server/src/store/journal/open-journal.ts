@@ -4,7 +4,7 @@ import type { HostStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import { systemWords } from "../../words/system-words.ts";
 import type { JournalDisk } from "./disk.ts";
-import { decodeEntries, type JournalEntry } from "./entry.ts";
+import { decodeEntries, snapshotOf } from "./entry.ts";
 import { JournalCorruptError, JournalFormatError, JournalPathError } from "./errors.ts";
 import { FORMAT, FrameDamage, type Frames, OtherFormat, readFrames } from "./frame.ts";
 import { Journal, type JournalEvent, type JournalHealth } from "./journal.ts";
@@ -12,7 +12,8 @@ import { JournaledStore } from "./journaled-store.ts";
 import { NodeDisk, regularFile } from "./node-disk.ts";
 import { ProcessLock } from "./process-lock.ts";
 import { Restored } from "./restore.ts";
-import { aheadOf, type KeptTime, ResumedClock, readUptime, type Uptime } from "./resumed-clock.ts";
+import { aheadOf, ResumedClock, type Uptime } from "./resumed-clock.ts";
+import { readUptime } from "./uptime.ts";
 
 /** Options of `openJournaledMemoryStore`. */
 export interface JournaledStoreOptions {
@@ -114,7 +115,7 @@ async function replay(options: JournaledStoreOptions, disk: JournalDisk, { frame
   const journal: Journal = new Journal({
     disk,
     clock,
-    snapshot: () => snapshotOf(tokenKeys, started, store),
+    snapshot: () => snapshotOf(tokenKeys, started, store.memory),
     retryMs: retryMs ?? 1000,
     compactAfterBytes: compactAfterBytes ?? 4 * 1024 * 1024,
     onEvent: onEvent ?? (() => {}),
@@ -124,17 +125,6 @@ async function replay(options: JournaledStoreOptions, disk: JournalDisk, { frame
   onEvent?.({ type: "opened", entries, tornBytes, aheadMs: clock.aheadMs });
   await journal.open();
   return { store, journal, tokenKeys, clock };
-}
-
-function* snapshotOf(
-  keys: readonly string[],
-  start: KeptTime["start"],
-  { memory }: JournaledStore,
-): Iterable<JournalEntry> {
-  yield { kind: "keys", keys };
-  if (start !== undefined) yield { kind: "start", ...start };
-  yield { kind: "floor", fence: memory.fenceFloor };
-  for (const host of memory.images()) yield { kind: "host", ...host };
 }
 
 /** Throws a `JournalCorruptError`, a `JournalFormatError` or a `JournalPathError`. */

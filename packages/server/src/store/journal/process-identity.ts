@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readFile, readlink } from "node:fs/promises";
+import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 /** Identifies a process. The number alone is not enough, because the system reuses numbers. */
@@ -39,21 +39,33 @@ export async function isAlive(other: ProcessIdentity, self: ProcessIdentity): Pr
  */
 export async function startOf(pid: number): Promise<string | undefined> {
   if (isMac) return (await printed("ps", ["-o", "lstart=", "-p", String(pid)])) || undefined;
-  const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => undefined);
-  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return /[ZX]/i.test(fields?.[0] ?? "") ? undefined : fields?.[19];
+  const stat = ofSystem(() => readFileSync(`/proc/${pid}/stat`, "latin1"));
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return /[ZX]/i.test(fields[0] ?? "") ? undefined : fields[19];
 }
 
 async function placeOfNumbers(): Promise<string> {
   const boot = await bootId();
-  const space = await readlink("/proc/self/ns/pid").catch(() => "");
+  const space = ofSystem(() => readlinkSync("/proc/self/ns/pid"));
   return boot === "" ? hostname() : `${boot} ${space}`;
 }
 
 /** The system's name for the present start of the machine; empty if it has none. */
 export async function bootId(): Promise<string> {
   if (isMac) return printed("sysctl", ["-n", "kern.boottime"]);
-  return (await readFile("/proc/sys/kernel/random/boot_id", "latin1").catch(() => "")).trim();
+  return ofSystem(() => readFileSync("/proc/sys/kernel/random/boot_id", "latin1")).trim();
+}
+
+/**
+ * Empty if the system does not have it. Read at once: the system makes these files from its memory, and a read by the
+ * threads of Node changes threads eight times, which takes milliseconds on a busy machine.
+ */
+function ofSystem(read: () => string): string {
+  try {
+    return read();
+  } catch {
+    return "";
+  }
 }
 
 /** macOS has no `/proc`. Not tested there. */

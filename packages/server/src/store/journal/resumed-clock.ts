@@ -1,6 +1,4 @@
-import { readFile } from "node:fs/promises";
 import type { Clock } from "slotkeeper";
-import { bootId } from "./process-identity.ts";
 
 /**
  * The time of a journaled store across restarts. A lease must neither end early nor last longer because the clock of the
@@ -59,10 +57,3 @@ export function aheadOf({ lastAt, start }: KeptTime, uptime: Uptime | undefined,
 
 /** The uptime has steps of 10 ms, and reading it takes time. */
 const TOLERANCE_MS = 1_000;
-
-/** Undefined where the system does not say. */
-export async function readUptime(): Promise<Uptime | undefined> {
-  const boot = await bootId();
-  const ms = Number.parseFloat(await readFile("/proc/uptime", "latin1").catch(() => "")) * 1000;
-  return boot === "" || Number.isNaN(ms) ? undefined : { boot, ms };
-}

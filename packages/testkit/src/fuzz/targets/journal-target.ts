@@ -50,7 +50,6 @@ async function openOn(disk: BytesDisk, clock: FakeClock) {
   const queue = new FairQueue({
     store: opened.store,
     clock,
-    random: () => 0.5,
     newSessionId: nameMaker("session"),
     newSecret: nameMaker("secret"),
     instance: "one",

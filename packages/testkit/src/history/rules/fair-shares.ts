@@ -1,7 +1,8 @@
 /**
  * HIST8  Two buckets of a host that both always have waiters, from the time when the host was new, stay within
  *     |u/w - u'/w'| <= H/w + H/w' (docs/explanation/fairness.md): u is the slot time of a bucket, w its weight, and H the
- *     longest hold of the host. What they had used when both began to wait is added on both sides.
+ *     longest hold of the host. With requests for up to W > 1 slots, 2 W times that. What they had used when both began to
+ *     wait is added on both sides.
  *
  * The slot time of the bucket that is ahead counts while its clients certainly hold their slots; that of the other while
  * they possibly do.
@@ -16,8 +17,8 @@ import type { Config } from "../facts.ts";
 import { groupBy } from "../group-by.ts";
 import { certainEnd, type History, type Session } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
-import { firstCommon, joined, lengthBefore, type Span } from "../spans.ts";
-import { mayFillPool, mayHold, type Timing, timingOf, waits } from "../waiting.ts";
+import { firstCommon, joined, lengthBefore, type Span, type WideSpan } from "../spans.ts";
+import { mayFillPool, mayHold, type Timing, timingOf, waits, widestOf } from "../waiting.ts";
 
 const MOST_BUCKETS = 24;
 /** Use is compared at this number of times. */
@@ -49,6 +50,7 @@ function unfit(history: History, host: string, sessions: readonly Session[], con
   if (history.isSemaphore(host)) return "a host is a named semaphore";
   if (maxSlotPerIp > 0 && maxSlotPerIp < maxSlotPerHost) return "the buckets of a host have a limit of their own";
   if (config.ipCooldownSeconds > 0 || config.hasSpacing) return "a host has cooldown or spacing";
+  if (config.hasBudgets) return "a host has budgets";
   if (config.order !== "slot-seconds" || config.isWeighted) return "the order of a host is not by slot-seconds";
   if (mayFillPool(history, host, sessions)) return "the waiter pool of a host may be full";
   return undefined;
@@ -58,8 +60,8 @@ interface BucketUse {
   readonly bucket: string;
   readonly weight: number;
   readonly sessions: readonly Session[];
-  readonly certain: readonly Span[];
-  readonly possible: readonly Span[];
+  readonly certain: readonly WideSpan[];
+  readonly possible: readonly WideSpan[];
   readonly waits: readonly Span[];
 }
 
@@ -76,13 +78,14 @@ function judgeHost(
     .sort((a, b) => b.certain.length - a.certain.length)
     .slice(0, MOST_BUCKETS);
   const holds = buckets.flatMap(({ possible }) => possible);
+  const widest = widestOf(sessions);
   for (const one of buckets) {
     for (const other of buckets) {
       const span = one === other ? undefined : commonWait(history, host, one, other);
       if (span === undefined) continue;
       found.judged++;
       const holdMs = holds.reduce((most, { from, until }) => Math.max(most, Math.min(until, span.until) - from), 0);
-      judgePair(host, one, other, span, holdMs, found);
+      judgePair(host, one, other, span, widest > 1 ? 2 * widest * holdMs : holdMs, found);
     }
   }
 }
@@ -93,7 +96,7 @@ function useOf(history: History, bucket: string, sessions: readonly Session[], t
     bucket,
     weight,
     sessions,
-    certain: slots.map((slot) => ({ from: slot.arrivedAt, until: certainEnd(history, slot) })),
+    certain: slots.map((slot) => ({ from: slot.arrivedAt, until: certainEnd(history, slot), width: slot.width })),
     possible: sessions.flatMap((session) => mayHold(history, session, timing)),
     waits: joined(
       sessions.flatMap((session) => waits(session, timing)),

@@ -6,6 +6,9 @@
  * other when its lease has ended at the latest. A session with a call that was not answered may have a slot until a later
  * call shows that it has none, or until a lease has passed; so may one that paused between two polls.
  *
+ * A request that needs several slots may keep others free until it has them. So if a host has such requests, a slot counts
+ * as free only while there are enough for the widest of them.
+ *
  * Not promised: which waiter gets the slot (HIST7, HIST8); anything about hosts where a bucket may use all of its
  * `maxWaitersPerIp` places, because a client that left keeps its place until it is idle, and hides others of its bucket;
  * anything during a fault, or after the first reported failure of the upstream, because the breaker may hold slots back. A
@@ -15,7 +18,7 @@
 import type { History, Session } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
 import { freeSpans, inside, type Span } from "../spans.ts";
-import { mayFillPlaces, mayHold, type Timing, timingOf, waits } from "../waiting.ts";
+import { mayFillPlaces, mayHold, type Timing, timingOf, waits, widestOf } from "../waiting.ts";
 
 export const handOver: Rule = {
   name: "HIST6",
@@ -27,6 +30,13 @@ export const handOver: Rule = {
       const slots = history.facts.of(host).least("maxSlotPerHost", 0, history.lines.endsAt);
       if (timing === undefined || slots === undefined || history.isSemaphore(host)) {
         found.unjudged.add("the configuration, transitMs or promptMs of a host is unknown");
+      } else if (
+        history.facts
+          .of(host)
+          .during(0, history.lines.endsAt)
+          .some(({ hasBudgets }) => hasBudgets)
+      ) {
+        found.unjudged.add("a host has budgets, for which slots may stay free");
       } else if (mayFillPlaces(history, host, sessions)) {
         found.unjudged.add("clients that left may have all places of a bucket in the waiter pool");
       } else new HostSlots(history, host, sessions, timing, found).judge(slots);
@@ -37,6 +47,7 @@ export const handOver: Rule = {
 
 interface Hold extends Span {
   readonly bucket: string;
+  readonly width: number;
 }
 
 class HostSlots {
@@ -62,7 +73,9 @@ class HostSlots {
   judge(slots: number): void {
     const { promptMs } = this.#timing;
     const endsAt = Math.min(this.#history.lines.endsAt, this.#history.failedAt(this.#host));
-    const free = freeSpans(this.#holds, slots, endsAt).filter(({ from, until }) => until - from > promptMs);
+    const free = freeSpans(this.#holds, slots - (widestOf(this.#sessions) - 1), endsAt).filter(
+      ({ from, until }) => until - from > promptMs,
+    );
     for (const session of this.#sessions) {
       for (const wait of waits(session, this.#timing)) {
         this.#found.judged++;
@@ -89,7 +102,7 @@ class HostSlots {
     return undefined;
   }
 
-  /** When the bucket was certainly below its limit and without a cooldown or a deny window that follows it. */
+  /** When the bucket was certainly below its limit and without a cooldown. */
   #freeOf(bucket: string): readonly Span[] {
     let free = this.#buckets.get(bucket);
     if (free === undefined) {
@@ -99,8 +112,9 @@ class HostSlots {
       const limit = cooldownMs > 0 ? 1 : (facts.least("maxSlotPerIp", 0, endsAt) ?? 1);
       const holds = this.#holds
         .filter((hold) => hold.bucket === bucket)
-        .map(({ from, until }) => ({ from, until: until + cooldownMs }));
-      free = freeSpans(bucket === "" ? [] : holds, limit, endsAt);
+        .map(({ from, until, width }) => ({ from, until: until + cooldownMs, width }));
+      const widest = widestOf(this.#sessions.filter((session) => session.bucket === bucket));
+      free = freeSpans(bucket === "" ? [] : holds, limit - (widest - 1), endsAt);
       this.#buckets.set(bucket, free);
     }
     return free;

@@ -5,7 +5,8 @@
  * A slot is certainly held from the arrival of its answer until its client sends a release or a cancellation, an
  * operator sends a revocation, or the lease ends, counted from the sending of the last successful call. Slots of one
  * instant count together, so the last of them was granted while the others were held. The limit is the highest that may
- * have been in force since the youngest of their sessions began: lowering it takes no slot away.
+ * have been in force since the youngest of their sessions began: lowering it takes no slot away. A grant that states a
+ * width counts as that number of slots, and it must be the width that was asked for.
  *
  * Not promised: that the service keeps the limit for slots that no client received. Without facts, the host's limit is
  * the highest that a grant of the host states, and limits of buckets are not judged. After lost commits or a jump of the
@@ -64,22 +65,29 @@ function sweep(history: History, host: string, slots: Slot[], most: Limit, what:
   // A slot that is given back at the instant of a grant is free before it.
   steps.sort((a, b) => a.at - b.at || Number(b.isEnd) - Number(a.isEnd));
   const held = new Set<Slot>();
+  let count = 0;
   for (const { at, slot, isEnd } of steps) {
+    count += isEnd ? -slot.width : slot.width;
     if (isEnd) held.delete(slot);
     else {
       held.add(slot);
       // Nearly always within the limit of this moment; the exact span costs more.
-      if (held.size <= most(at, at)) continue;
+      if (count <= most(at, at)) continue;
       const limit = most(Math.max(...[...held].map(({ session }) => session.askedAt)), at);
-      if (held.size <= limit) continue;
+      if (count <= limit) continue;
       const grants = [...held].map(({ grants: [first] }) => first);
-      found.add(host, at, `${held.size} ${what} are held at once, ${limit} allowed`, grants);
+      found.add(host, at, `${count} ${what} are held at once, ${limit} allowed`, grants);
     }
   }
 }
 
 function judgeStatedLimits(history: History, host: string, slots: readonly Slot[], found: Findings): void {
   const facts = history.facts.of(host);
+  for (const { session, width, grants } of slots) {
+    if (width === session.width) continue;
+    const detail = `${width} slots are granted to a request for ${session.width}`;
+    found.add(host, grants[0]?.answeredAt ?? 0, detail, [session.calls[0], grants[0]]);
+  }
   if (history.isSemaphore(host)) return;
   for (const { session, grants } of slots) {
     for (const call of grants) {

@@ -1,0 +1,82 @@
+import { LIMIT } from "../commands/operating.ts";
+import type { ExitCode } from "../exit-codes.ts";
+import { readArguments, wrongUsage } from "../read-flags.ts";
+import { harmless } from "../top/terminal-text.ts";
+import { countProblem } from "../wait-flags.ts";
+import { type Action, act } from "./act.ts";
+import { type HostState, hostPath, type OperatorFlags, seenHost } from "./call-operator.ts";
+
+type LimitKey = keyof HostState["limits"];
+type Limits = { readonly [key in LimitKey]?: number };
+
+interface LimitFlags extends OperatorFlags {
+  readonly slots?: string | undefined;
+  readonly "per-bucket"?: string | undefined;
+  readonly reset?: boolean | undefined;
+}
+
+export async function limitCommand(args: readonly string[]): Promise<ExitCode> {
+  const read = await readArguments(args, LIMIT);
+  if (typeof read === "number") return read;
+  const { values: flags, words } = read;
+  const problems = problemsOf(flags);
+  if (problems.length > 0) return wrongUsage(problems.join("\n"), LIMIT);
+  return act(flags, () => change(flags, words[0] as string));
+}
+
+function problemsOf(flags: LimitFlags): string[] {
+  const { slots, "per-bucket": perBucket, reset } = flags;
+  if (slots === undefined && perBucket === undefined && reset !== true) {
+    return ["Expected --slots, --per-bucket or --reset."];
+  }
+  const problems = [countProblem("--slots", slots), countProblem("--per-bucket", perBucket, 0)];
+  return problems.filter((problem) => problem !== undefined);
+}
+
+/**
+ * The service takes all live limits of a host at once, so those that an operator has set before are sent again. A change
+ * of another limit by another operator, between the reading and the call, is lost.
+ */
+async function change(flags: LimitFlags, host: string): Promise<Action> {
+  const { state: before } = await seenHost(flags, host);
+  const { slots, "per-bucket": perBucket } = flags;
+  const body: Limits = {
+    ...(flags.reset !== true && liveLimits(before)),
+    ...(slots !== undefined && { maxSlotPerHost: Number(slots) }),
+    ...(perBucket !== undefined && { maxSlotPerIp: Number(perBucket) }),
+  };
+  const name = `"${harmless(host)}"`;
+  const present = before === undefined ? "" : ` It has ${limitsText(before)}.`;
+  return {
+    question: `Set the limits of ${name} to ${wantedText(body)}?${present}`,
+    method: "POST",
+    path: hostPath(flags, host),
+    body,
+    done: async () => {
+      const { state: after } = await seenHost(flags, host);
+      return {
+        text: `${name} has ${after === undefined ? wantedText(body) : limitsText(after)}.`,
+        json: { host, limits: after?.limits ?? body },
+      };
+    },
+  };
+}
+
+function liveLimits(state: HostState | undefined): Limits {
+  const set = Object.entries(state?.limits ?? {}).filter(([, { origin }]) => origin === "live");
+  return Object.fromEntries(set.map(([key, { value }]) => [key, value]));
+}
+
+/** `20 slots (live), 1 per bucket (default)`. */
+function limitsText({ limits: { maxSlotPerHost: slots, maxSlotPerIp: perBucket } }: HostState): string {
+  return `${slots.value} slots (${slots.origin}), ${perBucketText(perBucket.value)} (${perBucket.origin})`;
+}
+
+function wantedText({ maxSlotPerHost, maxSlotPerIp }: Limits): string {
+  const slots = maxSlotPerHost === undefined ? "the configured number of slots" : `${maxSlotPerHost} slots`;
+  return `${slots}, ${maxSlotPerIp === undefined ? "the configured number per bucket" : perBucketText(maxSlotPerIp)}`;
+}
+
+function perBucketText(value: number): string {
+  return value === 0 ? "no limit per bucket" : `${value} per bucket`;
+}

@@ -1,0 +1,55 @@
+import { blockedByWords } from "@slotkeeper/server/words";
+import { breakerOf } from "./draw-hosts.ts";
+import type { HostRow } from "./read-service.ts";
+import { countOf, harmless, spanOf } from "./terminal-text.ts";
+import { waitingAt } from "./top-model.ts";
+
+/** What people read about one host, its slots and its sessions, in `top` and `who`. */
+
+type Slot = HostRow["slots"][number];
+type Session = HostRow["sessions"][number];
+
+export function hostSummary(host: HostRow): string {
+  const { limits, inFlight, limit = 0 } = host;
+  const perBucket = limits.maxSlotPerIp.value === 0 ? "no limit" : countOf(limits.maxSlotPerIp.value);
+  return `${countOf(inFlight)} of ${limit === 0 ? "?" : countOf(limit)} slots in use (${limits.maxSlotPerHost.origin}), ${perBucket} per bucket, ${countOf(waitingAt(host))} waiting, breaker ${breakerOf(host)}${host.isPaused ? ", paused: nothing new is granted" : ""}`;
+}
+
+/** The bucket, how long it has held the slot, and what is left of the lease. */
+export function slotCells(slot: Slot): [bucket: string, held: string, lease: string] {
+  const lease = slot.isReleased ? "released" : spanOf(Math.max(0, slot.endsInMs));
+  return [bucketWithWidth(slot), heldText(slot), lease];
+}
+
+export function heldText({ heldMs }: Slot): string {
+  return heldMs === undefined ? "-" : spanOf(heldMs);
+}
+
+/** The position, the bucket, how long it has waited at this time, how long it will wait, and why. */
+export function sessionCells(
+  session: Session,
+  at: number,
+): [position: string, bucket: string, waited: string, forecast: string, why: string] {
+  const { position, arrivedAt, estimatedWaitMs, blockedBy, isAwake } = session;
+  return [
+    countOf(position),
+    bucketWithWidth(session),
+    spanOf(Math.max(0, at - arrivedAt)),
+    estimatedWaitMs === undefined || !isAwake ? "-" : spanOf(estimatedWaitMs),
+    isAwake ? (blockedByWords(blockedBy) ?? "next") : "client is away",
+  ];
+}
+
+/** `ann`, or `ann (3 slots)`. */
+function bucketWithWidth({ bucket, width }: Slot | Session): string {
+  return width > 1 ? `${bucketName(bucket)} (${countOf(width)} slots)` : bucketName(bucket);
+}
+
+export function bucketName(bucket: string): string {
+  return bucket === "" ? "(no bucket)" : harmless(bucket);
+}
+
+/** The last part of the slot's name: a key of a host may contain dots, a fence does not. */
+export function fenceOf({ slot }: Slot): string {
+  return slot.slice(slot.lastIndexOf(".") + 1);
+}

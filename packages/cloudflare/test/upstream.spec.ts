@@ -1,0 +1,115 @@
+// A Worker in front of an upstream that allows four requests at a time, in real workerd.
+import { connect } from "node:net";
+import { startUpstream } from "@slotkeeper/testkit/upstream";
+import { expect, test } from "vitest";
+import { operator, slotsClass, startWorker, stateOf, type TestWorker, TOKEN } from "./worker.ts";
+
+const HOST = "upstream.example.com";
+const CONFIG = { hosts: { [HOST]: { maxSlotPerHost: 4, maxSlotPerIp: -1 } } };
+const PROXY = `
+  ${slotsClass(CONFIG)}
+  async function answered(request, env, ctx) {
+    const bucket = request.headers.get("x-bucket") ?? "one";
+    const keeper = new SlotClient({ url: "http://slots", fetch: slotFetch(env.SLOTS), waitUntil: (p) => ctx.waitUntil(p) });
+    return keeper.run({ hostname: "${HOST}", bucket, signal: request.signal }, async (slot) => {
+      if (new URL(request.url).pathname === "/throw") throw new Error("the Worker fails");
+      const response = await fetch(env.UPSTREAM, { headers: { "x-bucket": bucket }, signal: AbortSignal.any([request.signal, slot.signal]) });
+      return new Response(await response.text(), response);
+    });
+  }
+  export default {
+    fetch(request, env, ctx) {
+      if (request.url.includes("/api/")) return serve(request, env.SLOTS, { internalToken: "${TOKEN}" });
+      const answer = answered(request, env, ctx);
+      ctx.waitUntil(answer.catch(() => {}));
+      return answer;
+    },
+  };
+`;
+
+async function statuses({ ask }: TestWorker, buckets: readonly string[]): Promise<number[]> {
+  const asked = buckets.map(async (bucket) => {
+    const response = await ask("/", { headers: { "x-bucket": bucket } });
+    await response.text();
+    return response.status;
+  });
+  return Promise.all(asked);
+}
+
+/** 1: all have the same; 1/n: one has everything. */
+function jain(names: readonly string[]): number {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const squares = [...counts.values()].reduce((sum, count) => sum + count ** 2, 0);
+  return names.length ** 2 / (counts.size * squares);
+}
+
+/** On a machine with other work. */
+const SLOW = { timeout: 90_000 };
+
+const copies = (count: number, names: readonly string[]) => names.flatMap((name) => Array<string>(count).fill(name));
+/** The greedy buckets come first and ask for four times as much. */
+const DEMAND = [...copies(40, ["a", "b", "c", "d"]), ...copies(10, ["e", "f", "g", "h"])];
+
+test(
+  "200 parallel requests: none fails, never more than 4 at a time, equal shares for greedy and modest buckets",
+  SLOW,
+  async () => {
+    const upstream = await startUpstream(4, 20);
+    const worker = await startWorker({ script: PROXY, bindings: { UPSTREAM: upstream.url } });
+    const goOn = upstream.pause();
+    const answers = statuses(worker, DEMAND);
+    await expect.poll(async () => (await stateOf(worker, HOST))?.waiting, { timeout: 10_000 }).toBe(196);
+    goOn();
+    expect((await answers).filter((status) => status !== 200)).toEqual([]);
+    expect([upstream.most, upstream.started]).toEqual([4, 200]);
+    // As long as every bucket waits. In the order of arrival it would be 0.74.
+    expect(jain(upstream.buckets.slice(4, 76))).toBeGreaterThanOrEqual(0.95);
+  },
+);
+
+test("the control: the same without slots fails for most requests", async () => {
+  const upstream = await startUpstream(4, 20);
+  const script = `export class Slots {} export default { fetch: (_, env) => fetch(env.UPSTREAM) };`;
+  const worker = await startWorker({ script, bindings: { UPSTREAM: upstream.url } });
+  const failed = (await statuses(worker, DEMAND)).filter((status) => status === 500);
+  expect(failed.length).toBeGreaterThan(100);
+});
+
+test(
+  "a caller that resets its connection frees its place within 300 ms, and one that is served its slot",
+  SLOW,
+  async () => {
+    const upstream = await startUpstream(4, 60_000);
+    const worker = await startWorker({ script: PROXY, bindings: { UPSTREAM: upstream.url } });
+    const open = () => {
+      const socket = connect(Number(worker.url.port), worker.url.hostname);
+      socket.on("error", () => {}).write("GET / HTTP/1.1\r\nHost: worker\r\n\r\n");
+      return socket;
+    };
+    const holders = Array.from({ length: 4 }, open);
+    await expect.poll(async () => (await stateOf(worker, HOST))?.inFlight).toBe(4);
+    // The quickest of five counts: on a busy machine any single one may be late.
+    const tookMs: number[] = [];
+    for (let round = 0; round < 5; round++) {
+      const waiters = Array.from({ length: 3 }, open);
+      await expect.poll(async () => (await stateOf(worker, HOST))?.pending).toBe(3);
+      const resetAt = performance.now();
+      for (const socket of waiters) socket.resetAndDestroy();
+      await expect.poll(async () => (await stateOf(worker, HOST))?.waiting, { timeout: 20_000, interval: 10 }).toBe(0);
+      tookMs.push(performance.now() - resetAt);
+    }
+    expect(Math.min(...tookMs)).toBeLessThanOrEqual(300);
+    for (const socket of holders) socket.resetAndDestroy();
+    await expect.poll(async () => (await stateOf(worker, HOST))?.inFlight).toBe(0);
+  },
+);
+
+test("a Worker that throws frees its slot", async () => {
+  const upstream = await startUpstream(4, 1);
+  const worker = await startWorker({ script: PROXY, bindings: { UPSTREAM: upstream.url } });
+  expect((await worker.ask("/throw")).status).toBe(500);
+  await expect.poll(async () => (await stateOf(worker, HOST))?.inFlight, { timeout: 1_000 }).toBe(0);
+  const state = (await (await worker.ask("/api/v0/state", { headers: operator })).json()) as object;
+  expect(state).toMatchObject({ total: 1, hosts: [{ hostname: HOST }] });
+});

@@ -1,0 +1,77 @@
+import type { Book } from "../book/book.ts";
+import type { Bucket } from "../book/bucket.ts";
+import { ByWidth } from "./by-width.ts";
+import type { Order, Ranking } from "./contract.ts";
+
+/** The order of one ranking. Everything it needs is in the accounts (`use.ts`), so it writes nothing. */
+export class PlainOrder implements Order {
+  readonly newRanking: () => Ranking;
+  /** Lines whose bucket may have a slot; lines that may not; of these, lines whose refusal is reported. */
+  readonly #open: ByWidth;
+  #blocked: Ranking | undefined;
+  #refused: Ranking | undefined;
+
+  constructor(newRanking: () => Ranking) {
+    this.newRanking = newRanking;
+    this.#open = new ByWidth(newRanking);
+  }
+
+  add(line: Bucket): void {
+    this.#rankingOf(line).push(line);
+  }
+
+  remove(line: Bucket): void {
+    this.#rankingOf(line).remove(line);
+  }
+
+  next(book: Book, room = Number.POSITIVE_INFINITY): Bucket | undefined {
+    return this.#open.best(book.shares, book.now, room) as Bucket | undefined;
+  }
+
+  passedOver(book: Book): Bucket | undefined {
+    return this.#ahead(this.#blocked, this.next(book), book);
+  }
+
+  first(book: Book): Bucket | undefined {
+    const next = this.passedOver(book) ?? this.next(book);
+    return this.#ahead(this.#refused, next, book) ?? next;
+  }
+
+  /** The best line of the ranking, if it is before `next`. */
+  #ahead(ranking: Ranking | undefined, next: Bucket | undefined, { shares, now }: Book): Bucket | undefined {
+    if (ranking === undefined || ranking.size === 0) return undefined;
+    const best = ranking.best(shares, now) as Bucket;
+    return next === undefined || ranking.isBefore(best, next, shares, now) ? best : undefined;
+  }
+
+  #rankingOf({ isGrantable, account }: Bucket): Pick<Ranking, "push" | "remove"> {
+    if (isGrantable) return this.#open;
+    if (account?.refusedAt === undefined) return (this.#blocked ??= this.newRanking());
+    return (this.#refused ??= this.newRanking());
+  }
+
+  /** The first lines whose bucket may have a slot, in their order. */
+  firstOpen(book: Book, count: number): Bucket[] {
+    const first: Bucket[] = [];
+    for (let line = this.next(book); line !== undefined && first.length < count; line = this.next(book)) {
+      this.remove(line);
+      first.push(line);
+    }
+    for (const line of first) this.add(line);
+    return first;
+  }
+
+  nextMoment(): undefined {
+    return undefined;
+  }
+
+  isHot(): boolean {
+    return false;
+  }
+
+  begin(): void {}
+  join(): void {}
+  granted(): void {}
+  refused(): void {}
+  full(): void {}
+}

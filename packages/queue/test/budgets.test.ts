@@ -1,0 +1,138 @@
+import { ImpossibleRequestError } from "@slotkeeper/queue";
+import { drained } from "@slotkeeper/testkit/simulator";
+import { describe, expect, test } from "vitest";
+import { Bench } from "./bench-of-one.ts";
+
+const HOST = { maxSlotPerHost: 10, maxSlotPerIp: -1, maxWaitMs: 600_000, zombieTimeoutSeconds: 60 } as const;
+/** 10 tokens per second, at most 10. */
+const TOKENS = { tokens: { limit: 10, perSeconds: 1 } } as const;
+
+const spend = (tokens: number) => ({ cost: { tokens } });
+
+describe("budgets of a host", () => {
+  test("a grant is charged its cost, and the next waits exactly until the budget has refilled", async () => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    const first = await bench.want("a", spend(8));
+    expect(first.last).toMatchObject({ result: "granted", charged: { tokens: 8 } });
+    const next = await bench.want("b", spend(5));
+    expect(next.isGranted).toBe(false);
+    expect(await bench.queue.poll(next.session, { waitMs: 0 })).toMatchObject({
+      blockedBy: "budget:tokens",
+      estimatedWaitMs: 300,
+    });
+    await bench.clock.run(299);
+    expect(next.isGranted).toBe(false);
+    await bench.clock.run(2);
+    expect(next.isGranted).toBe(true);
+  });
+
+  test("a cost that is not sent is the default, and cheap requests cannot starve an expensive one", async () => {
+    const bench = new Bench({ ...HOST, budgets: { tokens: { ...TOKENS.tokens, default: 2 } } });
+    expect((await bench.want("a")).last).toMatchObject({ charged: { tokens: 2 } });
+    const dear = await bench.want("b", spend(10));
+    const cheap = await bench.want("c", spend(1));
+    expect([dear.isGranted, cheap.isGranted]).toEqual([false, false]);
+    expect(await bench.queue.poll(cheap.session, { waitMs: 0 })).toMatchObject({ blockedBy: "behind-first" });
+    await bench.clock.run(201);
+    expect([dear.isGranted, cheap.isGranted]).toEqual([true, false]);
+    await bench.clock.run(101);
+    expect(cheap.isGranted).toBe(true);
+  });
+
+  test("in any time, no more than the burst and the refill is charged", async () => {
+    const bench = new Bench({ ...HOST, maxWaitersPerHost: 0, budgets: TOKENS });
+    const waiting = await Promise.all(Array.from({ length: 60 }, (_, at) => bench.want(`b${at % 7}`, spend(1))));
+    for (let ms = 0; ms < 3_000; ms += 250) {
+      expect(waiting.filter(({ isGranted }) => isGranted).length).toBeLessThanOrEqual(10 + ms / 100);
+      for (const one of waiting) if (one.isGranted) await bench.release(one.slotToken);
+      await bench.clock.run(250);
+    }
+    expect(waiting.filter(({ isGranted }) => isGranted).length).toBeGreaterThanOrEqual(38);
+  });
+
+  test("`used` of a release gives back what was not used, as of the charge", async () => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    const token = await bench.take("a", spend(10));
+    const next = await bench.want("b", spend(9));
+    await bench.release(token, { used: { tokens: 1, unknown: 5 } });
+    expect(next.isGranted).toBe(true);
+  });
+
+  test.each([-5, Number.NaN, Number.POSITIVE_INFINITY])(
+    "an impossible `used` of %j keeps the charge",
+    async (tokens) => {
+      const bench = new Bench({ ...HOST, budgets: TOKENS });
+      await bench.release(await bench.take("a", spend(10)), { used: { tokens } });
+      expect((await bench.want("b", spend(1))).isGranted).toBe(false);
+      expect(await bench.held()).toBe(0);
+    },
+  );
+
+  test("more than the estimate is a debt of at most one limit, and nothing is granted until it is paid", async () => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    const token = await bench.take("a", spend(10));
+    await bench.release(token, { used: { tokens: 1_000 } });
+    const next = await bench.want("b", spend(0));
+    await bench.clock.run(999);
+    expect(next.isGranted).toBe(false);
+    await bench.clock.run(2);
+    expect(next.isGranted).toBe(true);
+  });
+
+  test("an offer that lapses and a cancellation in time give everything back; an expiry keeps the charge", async () => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS, collectMs: 100, zombieTimeoutSeconds: 0.05 });
+    const session = await bench.begin("a", spend(10));
+    await bench.clock.run(5_000);
+    const held = await bench.want("b", spend(10));
+    expect(held.isGranted).toBe(true);
+    bench.queue.cancel(held.session);
+    await drained();
+    const again = await bench.want("c", spend(10));
+    expect(again.isGranted).toBe(true);
+    await bench.clock.run(60);
+    const late = await bench.want("d", spend(10));
+    expect(late.isGranted).toBe(false);
+    bench.queue.cancel(session);
+  });
+
+  test("changed limits keep what was spent, and a new budget starts full", async () => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    await bench.take("a", spend(10));
+    bench.queue.reconfigure({
+      ...HOST,
+      budgets: { tokens: { limit: 100, perSeconds: 1 }, requests: { limit: 1, perSeconds: 60 } },
+    });
+    const next = await bench.want("b", spend(95));
+    expect(next.isGranted).toBe(false);
+    await bench.clock.run(51);
+    expect(next.last).toMatchObject({ result: "granted", charged: { tokens: 95, requests: 1 } });
+  });
+
+  test.each([
+    [spend(11), "Expected `cost.tokens` to be at most 10, the burst of the budget, got 11"],
+    [{ cost: { coins: 1 } }, "Expected `cost.coins` to be absent, because the host has no such budget, got 1"],
+  ])("a request that can never be paid is refused: %j", async (more, message) => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    await expect(bench.ask("a", { waitMs: 1, ...more })).rejects.toThrow(ImpossibleRequestError);
+    await expect(bench.ask("a", { waitMs: 1, ...more })).rejects.toThrow(message);
+  });
+
+  test("a host is not forgotten before its budgets are full", async () => {
+    const bench = new Bench({ ...HOST, sessionIdleSeconds: 1, budgets: { tokens: { limit: 10, perSeconds: 7_200 } } });
+    await bench.release(await bench.take("a", spend(5)));
+    await bench.clock.run(3_000_000);
+    const next = await bench.want("b", spend(10));
+    expect(next.isGranted).toBe(false);
+    bench.queue.cancel(next.session);
+    await bench.clock.run(5_000_000);
+    expect(await bench.memory.hostKeys()).toEqual([]);
+  });
+
+  test("hosts without budgets write no budget and no `fullAt`", async () => {
+    const bench = new Bench(HOST);
+    await bench.release(await bench.take("a"));
+    const records = bench.commits.flatMap(({ changes }) => changes.puts.map(({ kind }) => kind));
+    expect(records).not.toContain("budget");
+    expect(bench.commits.some(({ changes }) => changes.head?.fullAt !== undefined)).toBe(false);
+  });
+});

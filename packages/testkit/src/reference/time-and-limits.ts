@@ -1,0 +1,94 @@
+import type { Impossible, Input } from "@slotkeeper/queue";
+import { ReplayedBudget } from "./budgets.ts";
+import { HandOut, OFFER_MS } from "./hand-out.ts";
+import { first, type Slot } from "./next-waiter.ts";
+import { AHEAD_MS, type InputOf, isCounted, KEPT_MS } from "./slots-and-ends.ts";
+
+/** What time ends, and which limits are in force: a part of the reference book. */
+export class TimeAndLimits extends HandOut {
+  // Time. What ends by time ends at exactly its time: leases first, by fence.
+
+  passTime(now: number): void {
+    if (this.given === undefined)
+      Object.assign(this, { now, fence: Math.floor(now * 1000), forgottenAt: now - KEPT_MS + AHEAD_MS });
+    for (;;) {
+      const slot = first(this.slots, (one) => [one.endsAt, one.token ? 0 : 1, one.fence, one.session]);
+      if (slot === undefined || slot.endsAt > now) break;
+      this.moveTo(slot.endsAt);
+      if (slot.token === undefined) this.lapse(slot);
+      else {
+        this.endLease(slot);
+        if (!slot.isReleased) this.notes.push({ kind: "reclaimed", bucket: slot.bucket, fence: slot.fence });
+      }
+    }
+    this.moveTo(now);
+    const { instance: own, seenAt } = this.context;
+    this.absences = this.absences.filter(
+      ({ instance, missedAt }) => instance !== own && (seenAt(instance) ?? 0) <= missedAt,
+    );
+  }
+
+  /** An offer was not collected: the client is away or, if its poll was open, its instance. */
+  lapse(offer: Slot): void {
+    const { session, instance, since, endsAt } = offer;
+    this.passOn(offer);
+    const waiter = this.waiters.find((one) => one.session === session);
+    if (waiter === undefined || waiter.awayAt !== undefined || this.context.isPolledHere(session)) return;
+    if (endsAt - since > OFFER_MS) waiter.awayAt = since;
+    else if ((this.context.seenAt(instance) ?? 0) > endsAt) waiter.awayAt = endsAt - this.context.collectMs;
+    else this.absences = [...this.absences.filter((one) => one.instance !== instance), { instance, missedAt: endsAt }];
+  }
+
+  // Limits: those of a host's name replace those of none; otherwise the configuration that was loaded last is in force. At
+  // a host in use the time of the load counts even if nothing else changed.
+
+  useLimits(): void {
+    const { limits } = this.context;
+    const isSame = this.given?.hostname === limits.hostname;
+    const isNewer = limits.loadedAt > (this.given?.loadedAt ?? Number.NEGATIVE_INFINITY);
+    const isOther = JSON.stringify(this.given?.policy) !== JSON.stringify(limits.policy);
+    const isInUse = this.slots.length + this.waiters.length > 0;
+    if (!isSame || (isNewer && (isOther || isInUse))) this.given = limits;
+  }
+
+  /** Changed limits keep what was spent. A new budget starts full. */
+  useBudgets(): void {
+    for (const [name, budget] of Object.entries(this.policy.budgets ?? {}))
+      (this.budgets[name] ??= new ReplayedBudget()).use(budget, this.now);
+  }
+
+  /** A cost of a budget that the host does not have. */
+  unknownCost({ cost = {} }: InputOf<"arrive">): Impossible | undefined {
+    const name = Object.keys(cost).find((one) => this.policy.budgets?.[one] === undefined);
+    if (name === undefined) return undefined;
+    const limit = "because the host has no such budget";
+    return { field: `cost.${name}`, value: cost[name] as number, most: undefined, limit };
+  }
+
+  /** A semaphore without users may get another capacity. */
+  leaveCapacity(): void {
+    if (this.slots.length + this.waiters.length === 0) this.capacity = undefined;
+  }
+
+  createsHost(input: Input): boolean {
+    const { protectHttpCodes } = this.context.limits.policy.breaker;
+    if (input.kind === "arrive") return input.deadlineAt > this.context.now;
+    return input.kind === "report"
+      ? isCounted(input.status, protectHttpCodes)
+      : ["limits", "breaker", "pause"].includes(input.kind);
+  }
+
+  /** Why the limits can never allow the session. A semaphore without users has the slots that its first user asks for. */
+  never({ bucket, width, limit, cost }: InputOf<"arrive">): Impossible | undefined {
+    const isUnset = this.context.isSemaphore && this.capacity === undefined;
+    const slots = isUnset ? (limit ?? this.policy.slots) : this.policy.slots;
+    const asked = { field: "width", value: width } as const;
+    if (width > slots) return { ...asked, most: slots, limit: "the number of slots of the host" };
+    if (width > this.limit(bucket))
+      return { ...asked, most: this.limit(bucket), limit: "the most slots of one bucket" };
+    const dear = Object.entries(this.policy.budgets ?? {}).find(([name, { burst }]) => (cost?.[name] ?? 0) > burst);
+    if (dear === undefined) return undefined;
+    const [name, { burst: most }] = dear;
+    return { field: `cost.${name}`, value: cost?.[name] ?? 0, most, limit: "the burst of the budget" };
+  }
+}
