@@ -20,7 +20,8 @@ export async function startUpstream(most: number, holdMs: number) {
     running: 0,
     most: 0,
     started: 0,
-    buckets: [] as string[],
+    /** For each request in the order of its start, from start to end. */
+    holds: [] as { readonly bucket: string; ms: number }[],
     targets: [] as (string | undefined)[],
     pause,
   };
@@ -33,7 +34,9 @@ export async function startUpstream(most: number, holdMs: number) {
     return () => goOn?.();
   }
   const server = createServer((request, response) => {
-    upstream.buckets.push(String(request.headers["x-bucket"]));
+    const startedAt = performance.now();
+    const hold = { bucket: String(request.headers["x-bucket"]), ms: 0 };
+    upstream.holds.push(hold);
     upstream.targets.push(request.url);
     upstream.started++;
     upstream.most = Math.max(upstream.most, ++upstream.running);
@@ -44,6 +47,7 @@ export async function startUpstream(most: number, holdMs: number) {
     });
     response.on("close", () => {
       clearTimeout(end);
+      hold.ms = performance.now() - startedAt;
       upstream.running--;
     });
   });
