@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { conditions } from "./vitest.conditions.ts";
+import { SlowFirst } from "./vitest.slow-first.ts";
 
 export default defineConfig({
   resolve: { conditions },
@@ -14,6 +15,7 @@ export default defineConfig({
     // Most tests with real processes, databases and browsers wait for these, not for a core. With one worker per core the
     // whole run takes 8 minutes on two cores, of which they are idle for half.
     maxWorkers: 2 * availableParallelism(),
+    sequence: { sequencer: SlowFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     restoreMocks: true,
