@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** The files that take a minute or more. If one of them starts last, the other workers wait for it. */
-const SLOW = ["chaos.pg.test.ts", "python.test.ts", "whole-system.sim.test.ts", "sessions.prop.test.ts"];
+const SLOW = ["chaos.pg.test.ts", "python.test.ts", "whole-system.sim.test.ts"];
 
 /** Starts the slow files first, so that all workers end at about the same time. */
 export class SlowFirst extends BaseSequencer {
