@@ -1,4 +1,4 @@
-import { ImpossibleRequestError } from "@slotkeeper/queue";
+import { DemandMismatchError, ImpossibleRequestError } from "@slotkeeper/queue";
 import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
@@ -139,6 +139,28 @@ describe("budgets of a host", () => {
     const bench = new Bench({ ...HOST, budgets: TOKENS });
     await expect(bench.ask("a", { waitMs: 1, ...more })).rejects.toThrow(ImpossibleRequestError);
     await expect(bench.ask("a", { waitMs: 1, ...more })).rejects.toThrow(message);
+  });
+
+  test("a repeated request with another cost is refused, also when its session has its slot", async () => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    const same = { requestId: "r", sessionId: "s", waitMs: 1 };
+    await bench.take("a", { ...same, ...spend(4) });
+    await bench.clock.run(6_000);
+    await expect(bench.ask("a", { ...same, ...spend(5) })).rejects.toThrow(DemandMismatchError);
+    await expect(bench.ask("a", same)).rejects.toThrow(DemandMismatchError);
+    expect(await bench.ask("a", { ...same, ...spend(4) })).toMatchObject({ result: "granted", charged: { tokens: 4 } });
+  });
+
+  test("a request with a cost can be repeated after its host lost the budgets", async () => {
+    const bench = new Bench({ ...HOST, maxSlotPerHost: 1, budgets: TOKENS });
+    const held = await bench.take("a");
+    const same = { requestId: "r", sessionId: "s", waitMs: 1, ...spend(4) };
+    expect((await bench.ask("b", same)).result).toBe("pending");
+    bench.queue.reconfigure({ ...HOST, maxSlotPerHost: 1 });
+    await bench.release(held);
+    expect((await bench.ask("b", same)).result).toBe("granted");
+    await bench.clock.run(6_000);
+    expect((await bench.ask("b", same)).result).toBe("granted");
   });
 
   test("a host is not forgotten before its budgets are full", async () => {

@@ -37,13 +37,13 @@ export function missingBudgets(book: Book, cost: Costs | undefined): { readonly 
   });
 }
 
-/** PAY2. Undefined: nothing was charged. */
+/** PAY2. Undefined: the host has no budgets, and the request names none. */
 export function pay(book: Book, cost: Costs | undefined): Charge | undefined {
   const costs = costsOf(book.policy, cost);
-  if (costs === undefined) return undefined;
-  for (const [name, amount] of Object.entries(costs))
+  if (costs === undefined && cost === undefined) return undefined;
+  for (const [name, amount] of Object.entries(costs ?? NO_COSTS))
     change(book, name, (level) => charge(level, policyOf(book, name), amount, book.now));
-  return { at: book.now, costs };
+  return { at: book.now, costs: costs ?? NO_COSTS, asked: cost };
 }
 
 /** Gives back everything. A budget that the host no longer has is left as it is. */

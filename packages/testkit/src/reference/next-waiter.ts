@@ -18,7 +18,7 @@ export type Waiter = { -readonly [K in keyof Joining]: Joining[K] | (K extends "
   isInside: boolean;
 };
 /** Slots that are held, or offered: then they have no token yet, and the session still waits. */
-export type Slot = Pick<Joining, "session" | "bucket" | "width"> & {
+export type Slot = Pick<Joining, "session" | "bucket" | "width" | "cost"> & {
   readonly token: string | undefined;
   readonly fence: number;
   readonly since: number;

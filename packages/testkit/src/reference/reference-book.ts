@@ -122,7 +122,7 @@ export class ReferenceBook extends TimeAndLimits {
     const { lease, waiter, end } = this.standing(session);
     const isLate = this.now >= deadlineAt;
     const known = lease ?? ((waiter?.deadlineAt ?? 0) > this.now ? waiter : undefined);
-    const isOther = known?.width !== width || (known === waiter && sorted(waiter?.cost) !== sorted(cost));
+    const isOther = known?.width !== width || sorted(known.cost) !== sorted(cost);
     if (!isLate && known !== undefined && isOther) return { kind: "other-demands" };
     // After its deadline a session gets no slot, but may find the one it has.
     if (lease !== undefined && !(isLate && lease.keepUntil > deadlineAt))

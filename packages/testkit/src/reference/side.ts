@@ -139,8 +139,10 @@ export class Side {
     const life = this.#lifeOf(ask, step);
     if (kind === "extend") life.deadlineAt = Math.max(life.deadlineAt, now + 500);
     const { bucket, arrivedAt, deadlineAt } = life;
-    // Now and then a repeated first call asks for another width.
-    const width = kind === "extend" && isOdd ? life.width + 1 : life.width;
+    // Now and then a repeated first call asks for another width or cost.
+    const isOther = kind === "extend" && isOdd;
+    const width = isOther && number % 2 === 0 ? life.width + 1 : life.width;
+    const cost = isOther && number % 2 === 1 ? { tokens: (life.cost?.tokens ?? 0) + 1 } : life.cost;
     const pendingAt = isOdd ? life.pendingAt : undefined;
     const limits = this.#limits(step);
     const openMs = number < 100 ? number * 10 : limits.policy.breaker.openMs;
@@ -152,7 +154,7 @@ export class Side {
       deadlineAt,
       openMs,
       width,
-      cost: life.cost,
+      cost,
     };
     const at = now - (number % 3) * 60;
     const ending = { kind: "end", session, bucket, arrivedAt, keepUntil: deadlineAt, pendingAt, at } as const;
