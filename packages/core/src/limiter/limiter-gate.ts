@@ -147,7 +147,7 @@ export class LimiterGate {
     this.counters[how]++;
     this.inUse--;
     keyState.inUse--;
-    if (slot.isMarked) this.#forget(slot);
+    if (slot.isMarked) this.#cleanUp(slot);
     if (outcome !== "ignore" && (this.adaptive || outcome === "overload"))
       heedAnswer(this, slot, outcome, retryAfterMs);
     if (this.policy.onEvent) this.emit(slot.key, how, undefined, slot.knownNumber);
@@ -343,7 +343,7 @@ export class LimiterGate {
     if (how !== "rejected") this.emit(ticket.key, how === "aborted" ? how : "timed-out", now - ticket.sinceAt);
   }
 
-  #forget(slot: GrantedSlot): void {
+  #cleanUp(slot: GrantedSlot): void {
     if (slot.knownId) this.byId.delete(slot.knownId);
     if (slot.knownNumber) this.numbers.release(slot.knownNumber);
     this.agenda.cancel(slot);

@@ -229,7 +229,7 @@ export class Cycle implements Due {
     const { cache } = this.#host;
     this.#isStale = false;
     this.#calls++;
-    this.#host.settle(await this.#store().untilAnswered("read", cache.sync(), () => cache.sync()));
+    this.#host.changed(await this.#store().untilAnswered("read", cache.sync(), () => cache.sync()));
     turn.isCurrent = true;
     this.#goOn("again", turn);
   }
@@ -238,7 +238,7 @@ export class Cycle implements Due {
   async #yieldTo({ reason, touched }: Refused, turn: Turn): Promise<void> {
     turn.conflicts++;
     turn.isCurrent = true;
-    this.#host.settle(touched);
+    this.#host.changed(touched);
     if (reason !== "reserved") turn.refusals = reason === "slots" ? turn.refusals + 1 : 0;
     await this.#store().afterRefusal(reason, turn.refusals);
     this.#goOn("again", turn);
@@ -248,7 +248,7 @@ export class Cycle implements Due {
     this.#undecided = 0;
     this.#engine.unsent.count -= batch.length;
     for (const note of notes) this.#host.note(note);
-    this.#host.settle(touched);
+    this.#host.changed(touched);
     batch.forEach(({ done }, at) => done?.(outcomes[at] as Outcome));
     this.#host.answered();
   }
