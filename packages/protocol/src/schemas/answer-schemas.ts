@@ -1,6 +1,6 @@
-import * as Type from "typebox";
 import { BLOCKED_BY_NAMES, type BlockedBy } from "../session.ts";
 import { recordOf } from "./record-schema.ts";
+import * as Type from "./type.ts";
 
 /** The answers of the service. A later version may add fields, but removes none of these. */
 

@@ -1,7 +1,7 @@
-import * as Type from "typebox";
 import { LIMITS } from "../limits.ts";
 import { PATTERNS } from "./patterns.ts";
 import { recordOf } from "./record-schema.ts";
+import * as Type from "./type.ts";
 
 /**
  * The bodies of requests. Unknown fields are ignored. `null` and empty names count as absent, because callers of the

@@ -225,7 +225,7 @@ export class Book {
     for (const { kind, key, before } of images) if (kind === "account") this.#set(kind, key, before);
     this.begin();
     this.#derivePolicy();
-    this.index.forgetThrottling();
+    this.index.resetThrottling();
   }
 
   /** Applies what other instances changed since the tag of this book. The result is at `tag`. */

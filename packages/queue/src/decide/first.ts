@@ -51,7 +51,8 @@ export function impossible(
   if (value > most) return { field: "width", value, most, limit: "the most slots of one bucket" };
   for (const [name, { burst, isShadow }] of Object.entries(book.policy.budgets ?? {})) {
     const amount = cost?.[name] ?? 0;
-    if (amount > burst && isShadow !== true) return { field: `cost.${name}`, value: amount, most: burst, limit: "the burst of the budget" };
+    if (amount > burst && isShadow !== true)
+      return { field: `cost.${name}`, value: amount, most: burst, limit: "the burst of the budget" };
   }
   return undefined;
 }
