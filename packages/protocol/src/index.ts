@@ -30,7 +30,9 @@ export {
   BUDGET_SETTINGS,
   type BudgetPolicies,
   type BudgetPolicy,
+  budgetOfOrder,
   budgetProblems,
+  orderProblems,
   resolveBudgets,
 } from "./settings/budget-settings.ts";
 export {

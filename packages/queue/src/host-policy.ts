@@ -1,6 +1,7 @@
 import {
   BREAKER_LIMITS,
   type BudgetPolicies,
+  budgetOfOrder,
   HOST_LIMITS,
   type HostConfig,
   type Resolved,
@@ -62,7 +63,8 @@ function resolveOwn(options: QueueOptions, override: HostConfig, hostname: strin
     return { policy: budgets === undefined ? policy : { ...policy, budgets }, weightOf };
   // The users of a named semaphore choose its capacity, so no limit per bucket and no budget applies.
   const { POSITIVE_INFINITY: none } = Number;
-  return { policy: { ...policy, slotsPerBucket: none, waitersPerBucket: none, cooldownMs: 0 }, weightOf };
+  const order = budgetOfOrder(policy.order) === undefined ? policy.order : HOST_LIMITS.order.default;
+  return { policy: { ...policy, order, slotsPerBucket: none, waitersPerBucket: none, cooldownMs: 0 }, weightOf };
 }
 
 function policyOf(host: HostConfig, breaker: HostConfig["breaker"]): HostPolicy {

@@ -1,3 +1,4 @@
+import { budgetOfOrder } from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import type { Order } from "../order/contract.ts";
@@ -136,7 +137,8 @@ export class BookIndex {
   }
 
   usePolicy(policy: HostPolicy): void {
-    const isSame = policy.order === this.#policy?.order;
+    // An order by a budget depends on the budgets, too.
+    const isSame = policy.order === this.#policy?.order && budgetOfOrder(policy.order) === undefined;
     for (const bucket of this.#buckets.values()) this.detach(bucket);
     this.#policy = policy;
     if (!isSame) this.#order = undefined;
@@ -250,6 +252,7 @@ export class BookIndex {
     this.detach(bucket);
     bucket.account = after;
     bucket.weighted = after?.weighted;
+    bucket.charged = after?.charged ?? 0;
     bucket.weight = after?.weight ?? 1;
     bucket.usedMs = after?.usedMs ?? 0;
     bucket.asOf = after?.asOf ?? 0;
@@ -309,7 +312,7 @@ export class BookIndex {
   }
 
   #orderOf(): Order {
-    this.#order ??= orderOf(this.#policy?.order, this.#scheduler);
+    this.#order ??= orderOf(this.#policy, this.#scheduler);
     return this.#order;
   }
 

@@ -2,7 +2,8 @@ import type { BudgetPolicies, BudgetPolicy, Costs } from "@slotkeeper/protocol";
 import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } from "slotkeeper/parts";
 import type { HostPolicy } from "../host-policy.ts";
 import type { Book } from "./book.ts";
-import type { BudgetRecord, Charge } from "./records.ts";
+import { countGrant, recount, uncount } from "./charged.ts";
+import type { BudgetRecord, Charge, LeaseRecord, WaiterRecord } from "./records.ts";
 
 /**
  * The budgets of a host. They refill continuously by store time (`level.ts` of the library). Only this file writes budget
@@ -46,7 +47,7 @@ function payableFrom(book: Book, name: string, amount: number): number {
 }
 
 /** PAY2. Undefined: the host has no budgets, and the request names none. */
-export function pay(book: Book, cost: Costs | undefined): Charge | undefined {
+export function pay(book: Book, { bucket, cost }: Pick<WaiterRecord, "bucket" | "cost">): Charge | undefined {
   const costs = costsOf(book.policy, cost);
   if (costs === undefined && cost === undefined) return undefined;
   const paid = Object.entries(costs ?? NO_COSTS).map(([name, amount]) => ({ name, ...payOne(book, name, amount) }));
@@ -56,6 +57,7 @@ export function pay(book: Book, cost: Costs | undefined): Charge | undefined {
     costs: Object.fromEntries(paid.map(({ name, charged }) => [name, charged])),
     asked: cost,
     short: short.length > 0 ? short : undefined,
+    counted: countGrant(book, bucket, cost),
   };
 }
 
@@ -69,7 +71,8 @@ function payOne(book: Book, name: string, amount: number): { readonly charged: n
 }
 
 /** Gives back everything. A budget that the host no longer has is left as it is. */
-export function giveBack(book: Book, paid: Charge | undefined): void {
+export function giveBack(book: Book, { bucket, charge: paid }: Pick<LeaseRecord, "bucket" | "charge">): void {
+  uncount(book, bucket, paid?.counted);
   for (const [name, estimate] of Object.entries(paid?.costs ?? NO_COSTS))
     if (hasBudget(book, name)) correct(book, name, paid?.at ?? 0, -estimate);
 }
@@ -83,7 +86,11 @@ export interface Settlement {
 }
 
 /** Replaces the charges of the named budgets by what was really used. */
-export function settle(book: Book, paid: Charge | undefined, used: Costs): Settlement {
+export function settle(
+  book: Book,
+  { bucket, charge: paid }: Pick<LeaseRecord, "bucket" | "charge">,
+  used: Costs,
+): Settlement {
   const ignored: string[] = [];
   const excess: { [name: string]: number } = {};
   for (const [name, amount] of Object.entries(used)) {
@@ -93,6 +100,7 @@ export function settle(book: Book, paid: Charge | undefined, used: Costs): Settl
     else {
       const rest = correct(book, name, paid.at, amount - estimate);
       if (rest > 0) excess[name] = rest;
+      recount(book, bucket, paid.counted, { [name]: amount });
     }
   }
   return { ignored, excess };

@@ -19,6 +19,7 @@ export function newHead(now: number, fenceFloor: number): Head {
     forgottenAt: undefined,
     first: undefined,
     fullAt: undefined,
+    chargeLevel: undefined,
   };
 }
 
@@ -28,7 +29,7 @@ export function newHead(now: number, fenceFloor: number): Head {
  */
 export function copyOf(head: Head): Head {
   const { slots, fence, now, progress, meterAt, breaker, avgWaitMs } = head;
-  const { hostname, lastEndAt, capacity, idleSince, weighted, forgottenAt, first, fullAt } = head;
+  const { hostname, lastEndAt, capacity, idleSince, weighted, forgottenAt, first, fullAt, chargeLevel } = head;
   return {
     slots,
     fence,
@@ -45,6 +46,7 @@ export function copyOf(head: Head): Head {
     forgottenAt,
     first,
     fullAt,
+    chargeLevel,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Costs } from "@slotkeeper/protocol";
+import { budgetOfOrder, type Costs } from "@slotkeeper/protocol";
 import { becomeBusy } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
@@ -118,14 +118,14 @@ function joinsCapacity({ book, context }: Deciding, { limit, isReturning }: Inpu
 
 /**
  * No other session waits or arrives, and no limit applies. This is the most common case, and it skips the pool. The
- * weighted scheduler counts every wait and turn, so it does not apply there. The reference book of the tests has no such
+ * weighted scheduler counts every wait and turn, and the order by a budget every session that joins, so it does not apply there. The reference book of the tests has no such
  * shortcut, and must decide the same.
  */
 function isAlone(
   { book, context, inputs }: Deciding,
   { session, bucket, width, cost }: Input & { kind: "arrive" },
 ): boolean {
-  if (context.scheduler.isEnabled) return false;
+  if (context.scheduler.isEnabled || budgetOfOrder(book.policy.order) !== undefined) return false;
   if (
     inputs.length > 1 ||
     book.size("waiter") > 0 ||
@@ -209,8 +209,9 @@ function release(deciding: Deciding, { slotToken, hitAt, status, used }: Input &
 }
 
 /** Returns the names of the budgets that it ignored. */
-function settleUse({ book, notes }: Deciding, { bucket, charge }: LeaseRecord, used: Costs): readonly string[] {
-  const { ignored, excess } = settle(book, charge, used);
+function settleUse({ book, notes }: Deciding, lease: LeaseRecord, used: Costs): readonly string[] {
+  const { bucket } = lease;
+  const { ignored, excess } = settle(book, lease, used);
   for (const [budget, units] of Object.entries(excess)) notes.push({ kind: "excess", bucket, budget, units });
   return ignored;
 }

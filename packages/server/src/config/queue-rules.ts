@@ -1,4 +1,4 @@
-import type { HostLimitsConfig, ServiceConfig } from "@slotkeeper/protocol";
+import { budgetProblems, type HostLimitsConfig, LIMITS, orderProblems, type ServiceConfig } from "@slotkeeper/protocol";
 import { fieldName } from "../words/validator.ts";
 
 /** An invalid combination of keys, as a sentence, and the keys that it is about. */
@@ -9,12 +9,23 @@ export interface CrossProblem {
 
 /** Combinations under `fairQueue` that cannot work. */
 export function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[] {
-  const problems = holdProblems("fairQueue", fairQueue);
+  const problems = [...holdProblems("fairQueue", fairQueue), ...budgetsProblems("fairQueue", fairQueue, fairQueue)];
   for (const [host, limits] of Object.entries(fairQueue.hosts ?? {})) {
-    if (limits.maxHoldSeconds === undefined && limits.zombieTimeoutSeconds === undefined) continue;
-    problems.push(...holdProblems(fieldName(["fairQueue", "hosts", host]), { ...fairQueue, ...limits }));
+    const path = fieldName(["fairQueue", "hosts", host]);
+    const all = { ...fairQueue, ...limits };
+    if (limits.maxHoldSeconds !== undefined || limits.zombieTimeoutSeconds !== undefined)
+      problems.push(...holdProblems(path, all));
+    problems.push(...budgetsProblems(path, limits, all));
   }
   return problems;
+}
+
+/** Budgets that no request can pay, and an order by a budget that the host does not have. `own`: what this level sets. */
+function budgetsProblems(path: string, own: HostLimitsConfig, { order, budgets }: HostLimitsConfig): CrossProblem[] {
+  const about = [`${path}.order`, `${path}.budgets`];
+  const found = own.budgets === undefined ? [] : budgetProblems(own.budgets, `${path}.budgets`, LIMITS.budgets);
+  const isOwn = own.order !== undefined || own.budgets !== undefined;
+  return [...found, ...(isOwn ? orderProblems(order, budgets, path) : [])].map((message) => ({ about, message }));
 }
 
 /** A lease that is longer than the longest hold would never end by itself. */

@@ -28,6 +28,8 @@ export type Slot = Pick<Joining, "session" | "bucket" | "width" | "cost"> & {
   endsAt: number;
   isReleased: boolean;
   keepUntil: number;
+  /** What the order by a budget has charged for it. */
+  counted: number;
 };
 /** How a session ended. `dropped` is no end: its instance died, and it may join again. */
 export type End = Pick<Joining, "session"> & {
@@ -45,6 +47,8 @@ export type Bucket = Pick<Joining, "bucket"> & {
   waits: number;
   waitedAt: number;
   virtualTime: number;
+  /** What the order by a budget has charged it. */
+  charged: number;
 };
 
 /** The numbers of a bucket besides its use. They are kept for an idle period. */
@@ -53,6 +57,7 @@ export const NO_NUMBERS = {
   waits: 0,
   waitedAt: Number.NEGATIVE_INFINITY,
   virtualTime: 0,
+  charged: 0,
 };
 
 export class State {
@@ -78,6 +83,8 @@ export class State {
   /** The session that gets the next grant, although fewer slots are free than it needs. */
   first: string | undefined;
   budgets: { [name: string]: ReplayedBudget } = {};
+  /** The charge per weight of the bucket that got the last grant, before it. */
+  chargeLevel = 0;
 
   /** What the users of a semaphore chose, otherwise what an operator set, otherwise the configuration. */
   get policy(): HostPolicy {
@@ -146,7 +153,8 @@ export class State {
       this.buckets.push((found = { bucket, weight, used: start, activeAt: this.now, ...NO_NUMBERS }));
     const idleUse = this.isAhead(found) ? Math.max(found.used, start) : start;
     const used = this.isActive(bucket) ? found.used * (weight / found.weight) : idleUse;
-    return Object.assign(found, { weight, used, activeAt: this.now });
+    const charged = found.charged * (weight / found.weight);
+    return Object.assign(found, { weight, used, charged, activeAt: this.now });
   }
 
   /** The oldest waiter of a bucket whose client and instance are present, as far as the book knows. */
@@ -180,6 +188,7 @@ export class State {
   best(among: Bucket[], collectMs: number): Bucket | undefined {
     if (this.heat.isHot) return this.turns(among, collectMs)[0];
     const { order } = this.policy;
+    if (this.chargedBudget !== undefined) return this.leastCharged(among, collectMs);
     const level = this.level();
     const { widest } = this;
     return first(among, ({ bucket, weight, used }) => {
@@ -189,6 +198,42 @@ export class State {
       const zone = isWhole ? 0 : held < share + widest - 1 - TINY ? 1 : 2;
       return order === "fifo" ? head : [zone, zone === 1 ? 0 : (held + widest) / weight, used / weight, ...head];
     });
+  }
+
+  /** The budget by which buckets are ordered. */
+  get chargedBudget(): string | undefined {
+    return /^budget:(.*)$/.exec(this.policy.order)?.[1];
+  }
+
+  /** The smallest charge per weight, then the oldest head. */
+  leastCharged(among: Bucket[], collectMs: number): Bucket | undefined {
+    const least = Math.min(...among.map(({ charged, weight }) => charged / weight));
+    const isLeast = ({ charged, weight }: Bucket) => charged / weight - least <= 1e-12 * Math.max(1, charged / weight);
+    return first(among.filter(isLeast), ({ bucket }) => this.headKeys(bucket, collectMs));
+  }
+
+  /** A grant or an offer is charged its cost, at least 1. Returns the charge. */
+  chargeGrant(bucket: Bucket, cost: Costs | undefined): number {
+    const name = this.chargedBudget;
+    if (name === undefined) return 0;
+    const amount = Math.max(1, this.costs(cost)[name] ?? 0);
+    this.chargeLevel = bucket.charged / bucket.weight;
+    bucket.charged += amount;
+    return amount;
+  }
+
+  /** The charge of a grant becomes another one. */
+  rechargeGrant({ bucket: name, counted }: Slot, amount: number): void {
+    const bucket = this.buckets.find((one) => one.bucket === name);
+    if (bucket !== undefined && counted > 0) bucket.charged = Math.max(0, bucket.charged + (amount - counted));
+  }
+
+  /** Another order starts all accounts at zero: at the meter, and without a charge. */
+  startAccounts(): void {
+    for (const one of this.buckets)
+      Object.assign(one, { used: this.meter * one.weight, charged: 0, activeAt: this.now });
+    for (const slot of this.slots) slot.counted = 0;
+    this.chargeLevel = 0;
   }
 
   /** The fair number of slots per weight, for the buckets that want more. */
@@ -264,7 +309,8 @@ export class State {
   }
 
   /** Returns what it ignored, and by how much each budget exceeds its largest debt. */
-  settle({ session, paid }: Slot, used: Costs): { ignored: string[]; excess: [budget: string, units: number][] } {
+  settle(slot: Slot, used: Costs): { ignored: string[]; excess: [budget: string, units: number][] } {
+    const { session, paid } = slot;
     const isKnown = (name: string) => paid?.costs[name] !== undefined && this.policy.budgets?.[name] !== undefined;
     const isSound = ([name, amount]: [string, number]) => isKnown(name) && amount >= 0 && amount < Infinity;
     const all = Object.entries(used);
@@ -276,6 +322,7 @@ export class State {
 
   giveBackCosts(slot: Slot): void {
     this.settle(slot, Object.fromEntries(Object.keys(slot.paid?.costs ?? {}).map((name) => [name, 0])));
+    this.rechargeGrant(slot, 0);
   }
 
   inside(bucket?: string): Waiter[] {
@@ -309,6 +356,11 @@ export class State {
     const minimum = this.turns(this.competing(context.collectMs).all, context.collectMs)[0]?.virtualTime ?? 0;
     const start = Math.max(this.turn.virtualTime, minimum);
     if (this.isWeighted(context) && isAlone) bucket.virtualTime = Math.max(bucket.virtualTime, start);
+    if (this.chargedBudget !== undefined && isAlone) {
+      const least = this.leastCharged(this.competing(context.collectMs).all, context.collectMs);
+      const level = least === undefined ? this.chargeLevel : least.charged / least.weight;
+      if (bucket.charged / bucket.weight < level) bucket.charged = level * bucket.weight;
+    }
     waiter.isInside = true;
   }
 }

@@ -86,8 +86,8 @@ export function randomHistory(seed: number): History {
   // Drawn from another source, so that the seeds that were found so far are the same histories.
   const more = new Random(seed ^ 0x5eed);
   const configs = [
-    withShadows(config, more),
-    withShadows({ ...randomConfig(random), collectMs, weightedScheduler }, more),
+    varied(config, more),
+    varied({ ...randomConfig(random), collectMs, weightedScheduler }, more),
   ] as const;
   return {
     seed,
@@ -158,12 +158,13 @@ function randomBudgets(random: Random): NonNullable<FairQueueConfig["budgets"]> 
   };
 }
 
-/** Some budgets are in shadow mode. */
-function withShadows({ budgets, ...config }: FairQueueConfig, random: Random): FairQueueConfig {
+/** Some budgets are in shadow mode, and some hosts are ordered by a budget. */
+function varied({ budgets, ...config }: FairQueueConfig, random: Random): FairQueueConfig {
+  const order = random.chance(0.4) ? ({ order: "budget:tokens" } as const) : {};
   if (budgets === undefined) return config;
   const shadow = random.pick([[], [], ["tokens"], ["requests"], ["tokens", "requests"]]);
   const entries = Object.entries(budgets).map(([name, budget]) => [name, { ...budget, shadow: shadow.includes(name) }]);
-  return { ...config, budgets: Object.fromEntries(entries) };
+  return { ...config, ...order, budgets: Object.fromEntries(entries) };
 }
 
 function randomConfig(random: Random): FairQueueConfig {

@@ -39,7 +39,13 @@ const costs = fc.dictionary(fc.constantFrom("tokens", "requests", "a-b_c"), amou
   noNullPrototype: true,
 });
 const charge = maybe(
-  fc.record({ at: instant, costs, asked: maybe(costs), short: maybe(fc.array(text, { maxLength: 2 })) }),
+  fc.record({
+    at: instant,
+    costs,
+    asked: maybe(costs),
+    short: maybe(fc.array(text, { maxLength: 2 })),
+    counted: maybe(amount),
+  }),
 );
 const POLICY = resolveHost(resolveOptions({ maxSlotPerIp: -1, maxWaitersPerHost: 0 }), undefined).policy;
 
@@ -100,6 +106,7 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
     asOf: instant,
     refusedAt: maybe(instant),
     weighted: maybe(fc.record({ virtualTime: amount, waitCount: count, waitCountedAt: instant })),
+    charged: maybe(amount),
   },
   cooldown: { until: instant },
   absence: { missedAt: instant },
@@ -144,4 +151,5 @@ export const anyHead: fc.Arbitrary<Omit<Head, "slots" | "fence" | "now">> = fc.r
   forgottenAt: maybe(instant),
   first: maybe(text),
   fullAt: maybe(instant),
+  chargeLevel: maybe(amount),
 }) as never;
