@@ -56,7 +56,8 @@ function ofService({ limits }: ServiceConfig, options: QueueOptions): Advice[] {
 }
 
 /** `own` has the keys that this level sets. A conflict is reported at the level that sets one of its keys. */
-function hostAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs, collectMs }: QueueOptions): Advice[] {
+function hostAdvice(path: string, own: HostConfig, all: HostConfig, options: QueueOptions): Advice[] {
+  const { maxWaitMs, collectMs, scheduler } = options;
   const { maxSlotPerHost = 0, maxSlotPerIp = 0, maxWaitersPerIp = 0, maxWaitersPerHost = 0 } = all;
   const { minSlotHoldMs = 0, smoothReleaseIntervalMs = 0, ipCooldownSeconds = 0 } = all;
   const leaseMs = (all.zombieTimeoutSeconds ?? 0) * 1000;
@@ -107,6 +108,13 @@ function hostAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs,
     `ipCooldownSeconds\` (${ipCooldownSeconds}) is not below \`fairQueue.maxWaitMs\` (${maxWaitMs})`,
     "a bucket that asks right after a release times out before its cooldown ends",
     "Lower `ipCooldownSeconds` or raise `maxWaitMs`.",
+  );
+  add(
+    scheduler.isEnabled && Object.values(all.budgets ?? {}).some(({ shadow }) => shadow !== true),
+    ["budgets"],
+    "budgets` are set, and `fairQueue.weightedScheduler.enabled` is true",
+    "at hosts with budgets the weighted scheduler is off, and `order` decides",
+    "Turn `weightedScheduler` off, or keep this in mind.",
   );
   return advice;
 }

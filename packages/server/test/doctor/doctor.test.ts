@@ -71,6 +71,10 @@ describe("the configuration", () => {
     [{ maxWaitMs: 400 }, "`fairQueue.maxWaitMs` (400) is below `pollIntervalMs` (500)"],
     [{ sessionIdleSeconds: 0.5 }, "`fairQueue.sessionIdleSeconds` (0.5) is below `collectMs` (1000)"],
     [{ globalMaxWaiters: 30_000 }, "`limits.heldPolls` (20000) is below `fairQueue.globalMaxWaiters` (30000)"],
+    [
+      { budgets: { tokens: { limit: 1, perSeconds: 1 } }, weightedScheduler: { enabled: true } },
+      "`fairQueue.budgets` are set, and `fairQueue.weightedScheduler.enabled` is true",
+    ],
     [{ hosts: { "a.example": { maxSlotPerHost: 1, maxSlotPerIp: 2 } } }, '`fairQueue.hosts["a.example"].maxSlotPerIp`'],
   ])("limits that do not work together: %j", async (fairQueue, found) => {
     const conflict = finding(await diagnosisOf({ fairQueue }), "LIMITS_CONFLICT");
