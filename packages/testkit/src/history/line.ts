@@ -40,11 +40,18 @@ export interface FairQueueFacts {
   readonly minSlotHoldMs?: number;
   readonly smoothReleaseIntervalMs?: number;
   readonly order?: string;
-  /** The rules only use whether there are any. */
-  readonly budgets?: object;
+  readonly budgets?: { readonly [name: string]: BudgetFacts };
   readonly weights?: Readonly<Record<string, number>>;
   readonly weightedScheduler?: { readonly enabled?: boolean };
   readonly breaker?: BreakerFacts;
+}
+
+export interface BudgetFacts {
+  readonly limit: number;
+  readonly perSeconds: number;
+  readonly burst?: number;
+  readonly default?: number;
+  readonly shadow?: boolean;
 }
 
 export interface BreakerFacts {
