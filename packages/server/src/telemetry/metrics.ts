@@ -75,6 +75,12 @@ export const METRICS = {
     byActivity("excess"),
     "host",
   ),
+  shadowShort: counter(
+    "slotkeeper_shadow_short_total",
+    "Grants that would have waited for a limit in shadow mode, once for each such limit, by host like the grants",
+    byActivity("short"),
+    "host",
+  ),
   breakersOpen: gauge(
     "slotkeeper_breakers_open",
     "Hosts whose circuit breaker is open or half open",
