@@ -11,7 +11,7 @@ export type { QueueCounts, QueueEvent } from "./engine/events.ts";
 export { FairQueue } from "./engine/fair-queue.ts";
 export type { Operation } from "./engine/operations.ts";
 export { DemandMismatchError, ImpossibleRequestError } from "./engine/refused-request.ts";
-export type { ReleaseInput, RenewReply } from "./engine/releases.ts";
+export type { ReleaseAccepted, ReleaseInput, RenewReply } from "./engine/releases.ts";
 export { type BreakerPolicy, type HostPolicy, overrideOf, type ResolvedHost, resolveHost } from "./host-policy.ts";
 export { type QueueOptions, resolveOptions } from "./options.ts";
 export { hostOfToken } from "./slot-token.ts";

@@ -2,15 +2,14 @@ import type { Settings } from "./setting.ts";
 
 /** The keys of one budget in `budgets`, of `fairQueue` or of a host. */
 export const BUDGET_SETTINGS = {
-  limit: { type: "number", unit: "count", above: 0, about: "units that flow in per `perSeconds`" },
-  perSeconds: { type: "number", unit: "seconds", above: 0, about: "time in which `limit` units flow in" },
+  limit: { type: "number", unit: "count", above: 0 },
+  perSeconds: { type: "number", unit: "seconds", above: 0 },
   burst: {
     type: "number",
     unit: "count",
     above: 0,
-    about: "most units that the budget holds, and so the largest cost; absent: `limit`",
   },
-  default: { type: "number", unit: "count", min: 0, default: 1, about: "cost of a request that does not name it" },
+  default: { type: "number", unit: "count", min: 0, default: 1 },
 } as const satisfies Settings;
 
 /** The name of a budget. */

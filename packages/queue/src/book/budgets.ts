@@ -15,7 +15,7 @@ import type { BudgetRecord, Charge } from "./records.ts";
  * PAY5 Changed limits keep what was spent, in units and by name. A budget without a record is full.
  */
 
-const NONE: BudgetPolicies = {};
+const NO_COSTS: Costs = {};
 
 /** What a request costs, of every budget of the host. Undefined: the host has none. */
 function costsOf({ budgets }: HostPolicy, cost: Costs | undefined): Costs | undefined {
@@ -31,38 +31,67 @@ export function isSameCost(a: Costs = {}, b: Costs = {}): boolean {
 
 /** The budgets that cannot pay the cost now, with the time at which each can. */
 export function missingBudgets(book: Book, cost: Costs | undefined): { readonly name: string; readonly at: number }[] {
-  return Object.entries(costsOf(book.policy, cost) ?? NONE).flatMap(([name, amount]) => {
+  return Object.entries(costsOf(book.policy, cost) ?? NO_COSTS).flatMap(([name, amount]) => {
     const at = payableAt(levelOf(book, name), policyOf(book, name), amount as number, book.now);
     return at === 0 ? [] : [{ name, at }];
   });
 }
 
-/** PAY2. Undefined: nothing was charged. */
+/** PAY2. Undefined: the host has no budgets, and the request names none. */
 export function pay(book: Book, cost: Costs | undefined): Charge | undefined {
   const costs = costsOf(book.policy, cost);
-  if (costs === undefined) return undefined;
-  for (const [name, amount] of Object.entries(costs))
+  if (costs === undefined && cost === undefined) return undefined;
+  for (const [name, amount] of Object.entries(costs ?? NO_COSTS))
     change(book, name, (level) => charge(level, policyOf(book, name), amount, book.now));
-  return { at: book.now, costs };
+  return { at: book.now, costs: costs ?? NO_COSTS, asked: cost };
 }
 
 /** Gives back everything. A budget that the host no longer has is left as it is. */
 export function giveBack(book: Book, paid: Charge | undefined): void {
-  if (paid !== undefined) settle(book, paid, Object.fromEntries(Object.keys(paid.costs).map((name) => [name, 0])));
+  for (const [name, estimate] of Object.entries(paid?.costs ?? NO_COSTS))
+    if (hasBudget(book, name)) correct(book, name, paid?.at ?? 0, -estimate);
 }
 
-/** Replaces the charges of the named budgets by what was really used. Unknown names and impossible amounts are ignored. */
-export function settle(book: Book, { at, costs }: Charge, used: Costs): void {
+/** The result of a settlement, by the names of budgets. */
+export interface Settlement {
+  /** No such charge, or no such amount: the charge is kept. */
+  readonly ignored: readonly string[];
+  /** The units that exceed the largest debt, and so are not charged. */
+  readonly excess: Costs;
+}
+
+/** Replaces the charges of the named budgets by what was really used. */
+export function settle(book: Book, paid: Charge | undefined, used: Costs): Settlement {
+  const ignored: string[] = [];
+  const excess: { [name: string]: number } = {};
   for (const [name, amount] of Object.entries(used)) {
-    const estimate = costs[name];
-    if (estimate === undefined || book.policy.budgets?.[name] === undefined || amount === estimate) continue;
-    if (!Number.isFinite(amount) || amount < 0) continue;
-    const budget = policyOf(book, name);
-    change(book, name, (level) => {
-      if (amount < estimate) refund(level, budget, estimate - amount, at, book.now);
-      else charge(level, budget, Math.min(amount - estimate, payableDebt(level, budget, book.now)), book.now);
-    });
+    const estimate = paid !== undefined && Object.hasOwn(paid.costs, name) ? paid.costs[name] : undefined;
+    const isPossible = Number.isFinite(amount) && amount >= 0;
+    if (paid === undefined || estimate === undefined || !isPossible || !hasBudget(book, name)) ignored.push(name);
+    else {
+      const rest = correct(book, name, paid.at, amount - estimate);
+      if (rest > 0) excess[name] = rest;
+    }
   }
+  return { ignored, excess };
+}
+
+/** Gives back a part of a charge as of its time, or charges more now. Returns what exceeds the largest debt. */
+function correct(book: Book, name: string, chargedAt: number, more: number): number {
+  const budget = policyOf(book, name);
+  let rest = 0;
+  if (more < 0) change(book, name, (level) => refund(level, budget, -more, chargedAt, book.now));
+  if (more > 0)
+    change(book, name, (level) => {
+      const charged = Math.min(more, payableDebt(level, budget, book.now));
+      charge(level, budget, charged, book.now);
+      rest = more - charged;
+    });
+  return rest;
+}
+
+function hasBudget({ policy }: Book, name: string): boolean {
+  return policy.budgets !== undefined && Object.hasOwn(policy.budgets, name);
 }
 
 /** PAY4. */

@@ -45,6 +45,8 @@ export interface LeaseRecord {
 export interface Charge {
   readonly at: number;
   readonly costs: Costs;
+  /** The costs that the request named: a repeated request must name the same. */
+  readonly asked?: Costs | undefined;
 }
 
 /** A slot that is set aside for a waiter whose poll is not open at the deciding instance. It has no token yet. */

@@ -11,6 +11,7 @@ export class HostActivity {
   readonly ring: HistoryRing;
   grants = 0;
   rejects = 0;
+  excess = 0;
   /** Whether something happened since the last sample. */
   isStirred = true;
 
@@ -45,7 +46,7 @@ export class Activity {
   readonly #now: () => number;
   readonly #all: HistoryRing;
   readonly hosts: BusiestHosts<HostActivity>;
-  readonly rest = { grants: 0, rejects: 0 };
+  readonly rest = { grants: 0, rejects: 0, excess: 0 };
   #samples = 0;
   #readAt = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -75,6 +76,9 @@ export class Activity {
       case "canceled":
       case "released":
         this.#count(event.host, event.type, undefined, undefined);
+        return;
+      case "budget-excess":
+        (this.hosts.get(event.host) ?? this.rest).excess += event.units;
         return;
       case "cycle":
       case "late-release":

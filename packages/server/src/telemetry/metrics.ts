@@ -69,6 +69,12 @@ export const METRICS = {
     byActivity("rejects"),
     "host",
   ),
+  budgetExcess: counter(
+    "slotkeeper_budget_excess_units_total",
+    "Units of budgets that were used beyond the largest debt of one `limit`, and so were not charged, by host like the grants",
+    byActivity("excess"),
+    "host",
+  ),
   breakersOpen: gauge(
     "slotkeeper_breakers_open",
     "Hosts whose circuit breaker is open or half open",

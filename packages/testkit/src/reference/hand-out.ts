@@ -143,11 +143,11 @@ export class HandOut extends SlotsAndEnds {
 
   /** A waiter with an open poll here gets a lease, any other an offer. */
   hand(waiter: Waiter, isProbe: boolean): void {
-    const { session, bucket, weight, width, deadlineAt: keepUntil } = waiter;
+    const { session, bucket, weight, width, cost, deadlineAt: keepUntil } = waiter;
     const { instance, isPolledHere, newSecret, collectMs } = this.context;
     const offer = this.offerOf(session);
-    const paid = offer === undefined ? this.pay(session, waiter.cost) : offer.paid;
-    const slot = { session, bucket, width, paid, since: this.now, isProbe, isReleased: false, keepUntil };
+    const paid = offer === undefined ? this.pay(session, cost) : offer.paid;
+    const slot = { session, bucket, width, cost, paid, since: this.now, isProbe, isReleased: false, keepUntil };
     const { cooldownMs } = this.policy;
     const active = this.activate(bucket, weight);
     if (this.now - (active.refusedAt ?? this.now) >= (cooldownMs > 0 ? cooldownMs : REFUSED_MS))

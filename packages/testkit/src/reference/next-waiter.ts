@@ -19,7 +19,7 @@ export type Waiter = { -readonly [K in keyof Joining]: Joining[K] | (K extends "
   isInside: boolean;
 };
 /** Slots that are held, or offered: then they have no token yet, and the session still waits. */
-export type Slot = Pick<Joining, "session" | "bucket" | "width"> & {
+export type Slot = Pick<Joining, "session" | "bucket" | "width" | "cost"> & {
   readonly token: string | undefined;
   readonly fence: number;
   readonly since: number;
@@ -245,10 +245,15 @@ export class State {
     return { at: this.now, costs };
   }
 
-  settle({ session, paid }: Slot, used: Costs): void {
-    for (const [name, amount] of Object.entries(used))
-      if (paid?.costs[name] !== undefined && this.policy.budgets?.[name] !== undefined)
-        this.budgets[name]?.settle(session, paid.at, amount, this.now);
+  /** Returns what it ignored, and by how much each budget exceeds its largest debt. */
+  settle({ session, paid }: Slot, used: Costs): { ignored: string[]; excess: [budget: string, units: number][] } {
+    const isKnown = (name: string) => paid?.costs[name] !== undefined && this.policy.budgets?.[name] !== undefined;
+    const isSound = ([name, amount]: [string, number]) => isKnown(name) && amount >= 0 && amount < Infinity;
+    const all = Object.entries(used);
+    const excess = all.filter(isSound).map(([name, amount]): [string, number] => {
+      return [name, this.budgets[name]?.settle(session, paid?.at ?? 0, amount, this.now) ?? 0];
+    });
+    return { ignored: all.filter((one) => !isSound(one)).map(([name]) => name), excess };
   }
 
   giveBackCosts(slot: Slot): void {
