@@ -14,7 +14,7 @@ export const BUDGET_SETTINGS = {
 } as const satisfies Settings;
 
 /** The name of a budget. */
-export const BUDGET_NAME = /^[a-z][a-z0-9_-]{0,31}$/;
+const BUDGET_NAME = /^[a-z][a-z0-9_-]{0,31}$/;
 
 /** A budget as the engine and stores have it. */
 export interface BudgetPolicy {

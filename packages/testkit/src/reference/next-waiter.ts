@@ -1,5 +1,6 @@
 import type { Costs } from "@slotkeeper/protocol";
-import type { BreakerState, DecideContext, HostPolicy, Input, LiveLimits, SessionEnd } from "@slotkeeper/queue";
+import type { BreakerState, HostPolicy, LiveLimits, SessionEnd } from "@slotkeeper/queue";
+import type { DecideContext, Input } from "@slotkeeper/queue/internals";
 
 import type { Paid, ReplayedBudget } from "./budgets.ts";
 
