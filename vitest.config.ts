@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { conditions } from "./vitest.conditions.ts";
+import { SlowFirst } from "./vitest.slow-first.ts";
 
 export default defineConfig({
   resolve: { conditions },
@@ -8,12 +9,13 @@ export default defineConfig({
   // Where the global set-up runs.
   environments: { __vitest__: { resolve: { conditions } } },
   test: {
-    // Only a port, until a test asks it for a database.
-    globalSetup: ["packages/testkit/src/postgres/global-setup.ts"],
+    // A build, and a port that starts a database when a test asks for one.
+    globalSetup: ["packages/testkit/src/fleet/build-command.ts", "packages/testkit/src/postgres/global-setup.ts"],
     include: ["{packages/*,examples}/test/**/*.{test,spec}.ts"],
     // Most tests with real processes, databases and browsers wait for these, not for a core. With one worker per core the
     // whole run takes 8 minutes on two cores, of which they are idle for half.
     maxWorkers: 2 * availableParallelism(),
+    sequence: { sequencer: SlowFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     restoreMocks: true,

@@ -49,7 +49,7 @@ function jain(buckets: number, holds: readonly { readonly bucket: string; readon
 const SLOW = { timeout: 90_000 };
 
 const copies = (count: number, names: readonly string[]) => names.flatMap((name) => Array<string>(count).fill(name));
-/** The first four fill the slots until everybody waits. The greedy buckets come next and ask for four times as much. */
+/** The first four fill the slots until all others wait. The greedy buckets come next and ask for four times as much. */
 const DEMAND = [...copies(4, ["first"]), ...copies(40, ["a", "b", "c", "d"]), ...copies(9, ["e", "f", "g", "h"])];
 
 test(

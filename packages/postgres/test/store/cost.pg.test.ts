@@ -89,8 +89,9 @@ test("all updates are HOT: none changes an index", async () => {
   for (const name of ["slotkeeper_host", "slotkeeper_ring", "upstream_slot_pool", "THROTTLE_PROTECTION"]) {
     const { updates, hot } = counts.get(name) ?? { updates: 0, hot: 0 };
     expect(updates, name).toBeGreaterThan(50);
-    // A page may be full for a moment. With an index on an updated column the value would be near 0.
-    expect(hot / updates, name).toBeGreaterThan(0.9);
+    // A page may be full until an older snapshot ends, which is later on a busy machine: usually 0.9 to 1. With an index on
+    // an updated column the value would be near 0.
+    expect(hot / updates, name).toBeGreaterThan(0.5);
   }
   await virtual.database.close();
 });

@@ -1,4 +1,5 @@
-import { DatabaseError, migrate, PostgresStore, SCHEMA_NUMBER } from "@slotkeeper/postgres";
+import { DatabaseError, migrate, PostgresStore } from "@slotkeeper/postgres";
+import { SCHEMA_NUMBER } from "@slotkeeper/postgres/internals";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { TcpProxy } from "@slotkeeper/testkit/proxy";
 import { accountOf, HostUnderTest } from "@slotkeeper/testkit/store-conformance";

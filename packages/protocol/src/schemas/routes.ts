@@ -1,5 +1,4 @@
 import type { TSchema } from "typebox";
-import * as Type from "typebox";
 import type { ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
 import { LiveLimitsSchema } from "./live-limits.ts";
@@ -7,6 +6,7 @@ import { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.
 import * as Requests from "./request-schemas.ts";
 import { ROUTE_PATHS, type RouteName, type RoutePath } from "./route-paths.ts";
 import { StateSchema } from "./state-schema.ts";
+import * as Type from "./type.ts";
 
 /** One route of the HTTP contract. */
 export interface Route extends RoutePath {

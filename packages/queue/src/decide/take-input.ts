@@ -1,3 +1,4 @@
+import type { Costs } from "@slotkeeper/protocol";
 import { becomeBusy } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
@@ -202,9 +203,16 @@ function release(deciding: Deciding, { slotToken, hitAt, status, used }: Input &
   const { openedAt = 0 } = book.head.breaker;
   // The probe of an earlier opening says nothing about this one.
   if (status !== undefined) report(deciding, status, lease.isProbe && lease.grantedAt >= openedAt);
-  if (used !== undefined && lease.charge !== undefined) settle(book, lease.charge, used);
+  const ignored = used === undefined ? undefined : settleUse(deciding, lease, used);
   const endsAt = releaseLease(book, lease, hitAt);
-  return { kind: "released", bucket: lease.bucket, endsAt, heldMs: book.now - lease.grantedAt };
+  return { kind: "released", bucket: lease.bucket, endsAt, heldMs: book.now - lease.grantedAt, ignored };
+}
+
+/** Returns the names of the budgets that it ignored. */
+function settleUse({ book, notes }: Deciding, { bucket, charge }: LeaseRecord, used: Costs): readonly string[] {
+  const { ignored, excess } = settle(book, charge, used);
+  for (const [budget, units] of Object.entries(excess)) notes.push({ kind: "excess", bucket, budget, units });
+  return ignored;
 }
 
 function renew(deciding: Deciding, { slotToken }: Input & { kind: "renew" }): Outcome {

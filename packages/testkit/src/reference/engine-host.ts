@@ -1,14 +1,13 @@
+import { type HostStore, MemoryStore } from "@slotkeeper/queue";
 import {
   availableOf,
   Book,
   type DecideContext,
   decide,
-  type HostStore,
   type Input,
-  MemoryStore,
   type Note,
   type Outcome,
-} from "@slotkeeper/queue";
+} from "@slotkeeper/queue/internals";
 import { ReferenceBook } from "./reference-book.ts";
 
 /**
