@@ -103,6 +103,8 @@ export interface ReleaseOptions {
   readonly hitUpstreamAtMs?: number | undefined;
   /** What the work really cost of the host's budgets, by name. Default: what was charged. */
   readonly used?: { readonly [budget: string]: number } | undefined;
+  /** Called with the fields of `used` that the service ignored, such as `used.tokens`. Default: none. */
+  readonly onIgnored?: ((fields: readonly string[]) => void) | undefined;
 }
 
 const DEFAULTS = {

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { ServiceState } from "@slotkeeper/protocol";
-import { buildCommand, cleanEnvironment } from "@slotkeeper/testkit/fleet";
+import { cleanEnvironment } from "@slotkeeper/testkit/fleet";
 import { expect, test } from "vitest";
 import { call } from "./killed-workerd.ts";
 import { KEY, operator, SERVING, slotsClass, startWorker, stateOf, type TestWorker, TOKEN } from "./worker.ts";
@@ -146,7 +146,6 @@ test("listeners get events of the directory", async () => {
 });
 
 test("`slotkeeper status` shows the hosts of a Worker", { timeout: 120_000 }, async () => {
-  buildCommand();
   const worker = await startWorker({ script: SCRIPT });
   await call(worker, "acquire", { hostname: HOST, bucket: "a", waitMs: 1_000 });
   await expect.poll(async () => (await list(worker)).total).toBe(1);

@@ -79,6 +79,12 @@ export const ReleasedSchema = Type.Object({
       description: "the token holds no slot; absent if it does, or if the service cannot know it without waiting",
     }),
   ),
+  ignored: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        "what was ignored in `used`, and keeps its charge: `used.tokens` if the slot was charged no `tokens`, or the amount is not a number from 0 up",
+    }),
+  ),
 });
 /** A lease that was renewed. */
 export const RenewedSchema = Type.Object({ result: Type.Literal("ok"), leaseMs: Type.Integer({ minimum: 0 }) });

@@ -116,7 +116,8 @@ export const ReleaseSchema = Type.Object(
     now: Type.Optional(now),
   },
   {
-    description: "Only `slotToken` is checked. Other invalid fields are ignored, and the slot is released.",
+    description:
+      "Only `slotToken` must be valid. Other invalid fields are ignored, and the slot is released. The answer names what was ignored in `used`.",
   },
 );
 

@@ -191,7 +191,7 @@ export class BookIndex {
     return true;
   }
 
-  forgetThrottling(): void {
+  resetThrottling(): void {
     this.#throttledAt = undefined;
   }
 

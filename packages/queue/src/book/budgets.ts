@@ -8,14 +8,17 @@ import type { BudgetRecord, Charge } from "./records.ts";
  * The budgets of a host. They refill continuously by store time (`level.ts` of the library). Only this file writes budget
  * records and `fullAt`.
  *
- * PAY1 In any interval T the charges of a budget, net of refunds and without debts, are at most burst + limit × T / perMs.
+ * PAY1 In any interval T the charges of an enforced budget, net of refunds and without debts, are at most burst + limit × T / perMs.
  * PAY2 A grant or an offer charges all its budgets, or does not happen. The lease that follows an offer charges nothing.
  * PAY3 A refund counts as of its charge, and never gives back more than what is still missing.
- * PAY4 A debt comes from a settlement alone, and is at most one limit. Nothing is granted from a budget in debt.
+ * PAY4 A debt is at most one limit. It comes from a settlement, or from a grant in shadow mode. Nothing is granted from a
+ *   budget in debt that is enforced.
  * PAY5 Changed limits keep what was spent, in units and by name. A budget without a record is full.
+ * PAY6 A budget in shadow mode is charged as if it were enforced, but holds back no grant. A grant that found it short
+ *   says so (`Charge.short`).
  */
 
-const NONE: BudgetPolicies = {};
+const NO_COSTS: Costs = {};
 
 /** What a request costs, of every budget of the host. Undefined: the host has none. */
 function costsOf({ budgets }: HostPolicy, cost: Costs | undefined): Costs | undefined {
@@ -31,38 +34,86 @@ export function isSameCost(a: Costs = {}, b: Costs = {}): boolean {
 
 /** The budgets that cannot pay the cost now, with the time at which each can. */
 export function missingBudgets(book: Book, cost: Costs | undefined): { readonly name: string; readonly at: number }[] {
-  return Object.entries(costsOf(book.policy, cost) ?? NONE).flatMap(([name, amount]) => {
-    const at = payableAt(levelOf(book, name), policyOf(book, name), amount as number, book.now);
+  return Object.entries(costsOf(book.policy, cost) ?? NO_COSTS).flatMap(([name, amount]) => {
+    const at = policyOf(book, name).isShadow === true ? 0 : payableFrom(book, name, amount);
     return at === 0 ? [] : [{ name, at }];
   });
 }
 
-/** PAY2. Undefined: nothing was charged. */
+/** 0: the budget can pay now. Otherwise the time at which it can. */
+function payableFrom(book: Book, name: string, amount: number): number {
+  return payableAt(levelOf(book, name), policyOf(book, name), amount, book.now);
+}
+
+/** PAY2. Undefined: the host has no budgets, and the request names none. */
 export function pay(book: Book, cost: Costs | undefined): Charge | undefined {
   const costs = costsOf(book.policy, cost);
-  if (costs === undefined) return undefined;
-  for (const [name, amount] of Object.entries(costs))
-    change(book, name, (level) => charge(level, policyOf(book, name), amount, book.now));
-  return { at: book.now, costs };
+  if (costs === undefined && cost === undefined) return undefined;
+  const paid = Object.entries(costs ?? NO_COSTS).map(([name, amount]) => ({ name, ...payOne(book, name, amount) }));
+  const short = paid.filter(({ isShort }) => isShort).map(({ name }) => `budget:${name}`);
+  return {
+    at: book.now,
+    costs: Object.fromEntries(paid.map(({ name, charged }) => [name, charged])),
+    asked: cost,
+    short: short.length > 0 ? short : undefined,
+  };
+}
+
+/** PAY6: a budget in shadow mode is charged although it is short, as a debt of at most one limit. */
+function payOne(book: Book, name: string, amount: number): { readonly charged: number; readonly isShort: boolean } {
+  const budget = policyOf(book, name);
+  const isShort = budget.isShadow === true && payableFrom(book, name, amount) !== 0;
+  const charged = isShort ? Math.min(amount, payableDebt(levelOf(book, name), budget, book.now)) : amount;
+  change(book, name, (level) => charge(level, budget, charged, book.now));
+  return { charged, isShort };
 }
 
 /** Gives back everything. A budget that the host no longer has is left as it is. */
 export function giveBack(book: Book, paid: Charge | undefined): void {
-  if (paid !== undefined) settle(book, paid, Object.fromEntries(Object.keys(paid.costs).map((name) => [name, 0])));
+  for (const [name, estimate] of Object.entries(paid?.costs ?? NO_COSTS))
+    if (hasBudget(book, name)) correct(book, name, paid?.at ?? 0, -estimate);
 }
 
-/** Replaces the charges of the named budgets by what was really used. Unknown names and impossible amounts are ignored. */
-export function settle(book: Book, { at, costs }: Charge, used: Costs): void {
+/** The result of a settlement, by the names of budgets. */
+export interface Settlement {
+  /** No such charge, or no such amount: the charge is kept. */
+  readonly ignored: readonly string[];
+  /** The units that exceed the largest debt, and so are not charged. */
+  readonly excess: Costs;
+}
+
+/** Replaces the charges of the named budgets by what was really used. */
+export function settle(book: Book, paid: Charge | undefined, used: Costs): Settlement {
+  const ignored: string[] = [];
+  const excess: { [name: string]: number } = {};
   for (const [name, amount] of Object.entries(used)) {
-    const estimate = costs[name];
-    if (estimate === undefined || book.policy.budgets?.[name] === undefined || amount === estimate) continue;
-    if (!Number.isFinite(amount) || amount < 0) continue;
-    const budget = policyOf(book, name);
-    change(book, name, (level) => {
-      if (amount < estimate) refund(level, budget, estimate - amount, at, book.now);
-      else charge(level, budget, Math.min(amount - estimate, payableDebt(level, budget, book.now)), book.now);
-    });
+    const estimate = paid !== undefined && Object.hasOwn(paid.costs, name) ? paid.costs[name] : undefined;
+    const isPossible = Number.isFinite(amount) && amount >= 0;
+    if (paid === undefined || estimate === undefined || !isPossible || !hasBudget(book, name)) ignored.push(name);
+    else {
+      const rest = correct(book, name, paid.at, amount - estimate);
+      if (rest > 0) excess[name] = rest;
+    }
   }
+  return { ignored, excess };
+}
+
+/** Gives back a part of a charge as of its time, or charges more now. Returns what exceeds the largest debt. */
+function correct(book: Book, name: string, chargedAt: number, more: number): number {
+  const budget = policyOf(book, name);
+  let rest = 0;
+  if (more < 0) change(book, name, (level) => refund(level, budget, -more, chargedAt, book.now));
+  if (more > 0)
+    change(book, name, (level) => {
+      const charged = Math.min(more, payableDebt(level, budget, book.now));
+      charge(level, budget, charged, book.now);
+      rest = more - charged;
+    });
+  return rest;
+}
+
+function hasBudget({ policy }: Book, name: string): boolean {
+  return policy.budgets !== undefined && Object.hasOwn(policy.budgets, name);
 }
 
 /** PAY4. */

@@ -43,6 +43,9 @@ export function isSameDemand(a: Demands, b: Demands): boolean {
 
 /** Whether the session asked for something else. One that waits after its deadline is no longer the session of its id. */
 export function hasOtherDemand(standing: Standing, demands: Demands, now: number): boolean {
-  if (standing.kind === "held") return standing.lease.width !== (demands.width ?? 1);
+  if (standing.kind === "held") {
+    const { width, charge } = standing.lease;
+    return !isSameDemand({ width, cost: charge?.asked }, demands);
+  }
   return standing.kind === "waiting" && standing.waiter.deadlineAt > now && !isSameDemand(standing.waiter, demands);
 }
