@@ -231,7 +231,7 @@ describe("the operator routes", () => {
     const [budget] = host.budgets ?? [];
     expect(budget).toEqual({
       name: "tokens",
-      ...{ limit: 1_000, perSeconds: 10_000, burst: 500, default: 3 },
+      ...{ limit: 1_000, perSeconds: 10_000, burst: 500, default: 3, isShadow: false },
       available: expect.closeTo(100, -1),
       fullInMs: expect.closeTo(4_000_000, -5),
     });

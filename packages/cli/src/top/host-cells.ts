@@ -18,10 +18,10 @@ export function hostSummary(host: HostRow): string {
 
 /** The name, what is left as a bar and as numbers, how it refills, and when it is full again or out of debt. */
 export function budgetCells(budget: Budget): [name: string, bar: string, left: string, refill: string, fullIn: string] {
-  const { name, available, burst, fullInMs } = budget;
+  const { name, available, burst, fullInMs, isShadow } = budget;
   const filled = Math.round((BAR_COLUMNS * Math.max(0, available)) / burst);
   return [
-    name,
+    isShadow ? `${name} (shadow)` : name,
     `${"█".repeat(filled)}${"░".repeat(BAR_COLUMNS - filled)}`,
     available < 0 ? `${unitsOf(-available)} in debt` : `${unitsOf(available)} of ${unitsOf(burst)}`,
     refillWords(budget),

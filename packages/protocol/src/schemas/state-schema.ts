@@ -73,6 +73,7 @@ const BudgetStateSchema = Type.Object({
   perSeconds: Type.Number(),
   burst: Type.Number({ description: "most units that the budget holds" }),
   default: Type.Number({ minimum: 0, description: "cost of a request that does not name the budget" }),
+  isShadow: Type.Boolean({ description: "it is charged and counted, but no request waits for it" }),
   available: Type.Number({ description: "units that can be charged now; below 0: a debt, and nothing is granted" }),
   fullInMs: Type.Number({ minimum: 0, description: "time until the budget is full, if nothing is charged meanwhile" }),
 });

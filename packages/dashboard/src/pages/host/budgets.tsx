@@ -27,7 +27,7 @@ export function Budgets({ host: { budgets = [] }, session }: BudgetsProps) {
 }
 
 function Budget({ budget, isAwaited }: { budget: BudgetState; isAwaited: boolean }) {
-  const { name, available, burst, limit, fullInMs } = budget;
+  const { name, available, burst, limit, fullInMs, isShadow } = budget;
   const isInDebt = available < 0;
   // A debt is at most one limit.
   const share = isInDebt ? Math.min(1, -available / limit) : available / burst;
@@ -35,6 +35,11 @@ function Budget({ budget, isAwaited }: { budget: BudgetState; isAwaited: boolean
     <li class="budget" data-debt={isInDebt} data-awaited={isAwaited}>
       <p class="budget-head">
         <span class="budget-name">{name}</span>
+        {isShadow ? (
+          <span class="badge quiet" title="Charged and counted, but no request waits for it">
+            shadow
+          </span>
+        ) : null}
         {isAwaited ? (
           <span class="badge load-queueing" title="The session below waits until this budget has refilled">
             awaited
