@@ -203,7 +203,7 @@ export class Book {
   changes(): Changes {
     const puts: BookRecord[] = [];
     const dels: RecordName[] = [];
-    for (const { kind, key, before } of this.#before.firsts()) {
+    for (const { kind, key, before } of this.#before.values()) {
       const after = this.get(kind, key);
       if (after !== undefined) puts.push(after);
       else if (before !== undefined) dels.push([kind, key]);
@@ -220,7 +220,7 @@ export class Book {
   undo(): void {
     this.#head = this.#headBefore;
     // Accounts last: the reverse of the order in `of`.
-    const images = this.#before.firsts();
+    const images = [...this.#before.values()];
     for (const { kind, key, before } of images) if (kind !== "account") this.#set(kind, key, before);
     for (const { kind, key, before } of images) if (kind === "account") this.#set(kind, key, before);
     this.begin();
