@@ -121,7 +121,7 @@ test("HIST5: a session times out at its deadline or when its client was idle, an
 
 test("HIST5: in a fleet, the last poll before a silence may have been held where the session was not", () => {
   const fleet = (endsAt: number, ...polls: readonly (readonly [number, number])[]) => {
-    const script = new Script({ promptMs: NEVER, instances: 3, fairQueue: { sessionIdleSeconds: 10 } });
+    const script = new Script({ promptMs: NEVER, instances: 3, fairQueue: { sessionIdleSeconds: 14 } });
     const session = script.session().pending(0, 10);
     for (const [sentAt, answeredAt] of polls) session.pending(sentAt, answeredAt);
     session.timeout(endsAt, endsAt + 1, "idle");
