@@ -1,4 +1,5 @@
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
+import { isPausedBy } from "../book/head.ts";
 import type {
   AccountRecord,
   BookImage,
@@ -76,7 +77,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     progress: head.progress,
     breaker: viewBreaker(head.breaker, now),
     live: limits?.live,
-    isPaused: limits?.live?.isPaused === true,
+    isPaused: isPausedBy(limits),
     avgWaitMs: head.avgWaitMs,
     isHot: head.weighted?.isHot ?? false,
     buckets: [...names].map((bucket) => {
