@@ -288,7 +288,8 @@ DECLARE
   v slotkeeper_view := slotkeeper_look(h, t.bucket, t.lease_ms);
   v_capacity double precision := h.head ->> 'capacity';
 BEGIN
-  IF v_limits #> '{policy,budgets}' IS NOT NULL THEN
+  -- Budgets in shadow mode hold nobody back, and do not count direct callers.
+  IF EXISTS (SELECT FROM jsonb_each(v_limits #> '{policy,budgets}') WHERE NOT value ? 'isShadow') THEN
     RAISE EXCEPTION 'Host % has budgets, which only the service can charge: acquire its slots over HTTP', h.host
       USING ERRCODE = 'feature_not_supported';
   END IF;

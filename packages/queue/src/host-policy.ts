@@ -24,6 +24,11 @@ export type HostPolicy = Resolved<typeof HOST_LIMITS> & {
   readonly budgets?: BudgetPolicies | undefined;
 };
 
+/** Whether requests wait for budgets. Those in shadow mode hold back no request. */
+export function hasBudgets({ budgets }: HostPolicy): boolean {
+  return budgets !== undefined && Object.values(budgets).some(({ isShadow }) => isShadow !== true);
+}
+
 /** The limits of a host, and the weights of its buckets. */
 export interface ResolvedHost {
   readonly policy: HostPolicy;

@@ -1,5 +1,6 @@
 /** `@slotkeeper/queue`: the fair queue as a pure engine. It has no I/O and no clock of its own: the caller passes them in. */
 export { type BreakerView, phaseFor } from "./book/breaker.ts";
+export type { BudgetView } from "./book/budget-view.ts";
 export { decodeBook, decodeChanges, encodeFields, type RecordRow, recordOfRow } from "./book/codec.ts";
 export { newHead } from "./book/head.ts";
 export type * from "./book/records.ts";
@@ -10,6 +11,7 @@ export type { FairQueueInit } from "./engine/engine.ts";
 export type { QueueCounts, QueueEvent } from "./engine/events.ts";
 export { FairQueue } from "./engine/fair-queue.ts";
 export type { Operation } from "./engine/operations.ts";
+export type { HostQuotas } from "./engine/quotas.ts";
 export { DemandMismatchError, ImpossibleRequestError } from "./engine/refused-request.ts";
 export type { ReleaseAccepted, ReleaseInput, RenewReply } from "./engine/releases.ts";
 export { type BreakerPolicy, type HostPolicy, overrideOf, type ResolvedHost, resolveHost } from "./host-policy.ts";

@@ -122,6 +122,8 @@ export type Note =
   | { readonly kind: "reclaimed"; readonly bucket: string; readonly fence: number }
   /** The bucket was passed over for its limit or cooldown. */
   | { readonly kind: "refused"; readonly bucket: string }
+  /** A grant found a limit in shadow mode short, such as `budget:tokens`. */
+  | { readonly kind: "short"; readonly bucket: string; readonly limit: string }
   /** A settlement exceeded the largest debt of a budget by this number of units. */
   | { readonly kind: "excess"; readonly bucket: string; readonly budget: string; readonly units: number }
   | EndNote;

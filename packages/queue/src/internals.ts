@@ -1,6 +1,6 @@
 /** `@slotkeeper/queue/internals`: for the tests of this repository. It may change in any version. */
 export { Book } from "./book/book.ts";
-export { availableOf } from "./book/budgets.ts";
+export { budgetsOf } from "./book/budget-view.ts";
 export { RECORD_KINDS } from "./book/records.ts";
 export { type Decision, decide } from "./decide/decide.ts";
 export type { DecideContext } from "./decide/deciding.ts";

@@ -154,13 +154,14 @@ describe("budgets of a host", () => {
   test("a request with a cost can be repeated after its host lost the budgets", async () => {
     const bench = new Bench({ ...HOST, maxSlotPerHost: 1, budgets: TOKENS });
     const held = await bench.take("a");
-    const same = { requestId: "r", sessionId: "s", waitMs: 1, ...spend(4) };
-    expect((await bench.ask("b", same)).result).toBe("pending");
+    const same = { requestId: "r", sessionId: "s", ...spend(4) };
+    const next = await bench.want("b", same);
+    expect(next.isGranted).toBe(false);
     bench.queue.reconfigure({ ...HOST, maxSlotPerHost: 1 });
     await bench.release(held);
-    expect((await bench.ask("b", same)).result).toBe("granted");
+    expect(next.isGranted).toBe(true);
     await bench.clock.run(6_000);
-    expect((await bench.ask("b", same)).result).toBe("granted");
+    expect((await bench.ask("b", { ...same, waitMs: 1 })).result).toBe("granted");
   });
 
   test("a host is not forgotten before its budgets are full", async () => {
@@ -180,5 +181,54 @@ describe("budgets of a host", () => {
     const records = bench.commits.flatMap(({ changes }) => changes.puts.map(({ kind }) => kind));
     expect(records).not.toContain("budget");
     expect(bench.commits.some(({ changes }) => changes.head?.fullAt !== undefined)).toBe(false);
+  });
+});
+
+describe("a budget in shadow mode", () => {
+  const SHADOW = { tokens: { ...TOKENS.tokens, shadow: true } } as const;
+
+  test("is charged and counted, and holds back no request", async () => {
+    const bench = new Bench({ ...HOST, budgets: SHADOW });
+    expect((await bench.want("a", spend(8))).last).toMatchObject({ result: "granted", charged: { tokens: 8 } });
+    expect(bench.ofType("shadow-short")).toEqual([]);
+    expect((await bench.want("b", spend(5))).last).toMatchObject({ result: "granted", charged: { tokens: 5 } });
+    // Above its burst, and above its largest debt.
+    expect((await bench.want("c", spend(50))).last).toMatchObject({ result: "granted", charged: { tokens: 7 } });
+    expect(bench.ofType("shadow-short")).toMatchObject([
+      { host: "h", bucket: "b", limit: "budget:tokens" },
+      { host: "h", bucket: "c", limit: "budget:tokens" },
+    ]);
+  });
+
+  test("that is enforced later has what was spent, as a debt of at most one limit", async () => {
+    const bench = new Bench({ ...HOST, budgets: SHADOW });
+    for (const bucket of ["a", "b", "c"]) await bench.take(bucket, spend(10));
+    bench.queue.reconfigure({ ...HOST, budgets: TOKENS });
+    const next = await bench.want("d", spend(1));
+    await bench.clock.run(1_099);
+    expect(next.isGranted).toBe(false);
+    await bench.clock.run(2);
+    expect(next.isGranted).toBe(true);
+  });
+
+  test("beside an enforced one changes nothing but the count", async () => {
+    const budgets = { ...SHADOW, requests: { limit: 1, perSeconds: 1 } };
+    const bench = new Bench({ ...HOST, budgets });
+    await bench.take("a", spend(10));
+    const next = await bench.want("b", spend(10));
+    expect(await bench.queue.poll(next.session, { waitMs: 0 })).toMatchObject({ blockedBy: "budget:requests" });
+    await bench.clock.run(1_001);
+    expect(next.isGranted).toBe(true);
+  });
+
+  test("a lapsed offer counts no grant", async () => {
+    const bench = new Bench({ ...HOST, maxSlotPerHost: 1, budgets: SHADOW, collectMs: 100 });
+    const held = await bench.take("a", spend(10));
+    const session = await bench.begin("b", spend(10));
+    await bench.release(held);
+    await bench.clock.run(5_000);
+    expect(bench.ofType("uncollected").length).toBeGreaterThan(0);
+    expect(bench.ofType("shadow-short")).toEqual([]);
+    bench.queue.cancel(session);
   });
 });

@@ -14,11 +14,11 @@ export const BreakerSchema = Type.Object(propertiesOf(BREAKER_LIMITS), {
   description: "circuit breaker: when to keep requests from a host that fails",
 });
 
-const { burst, default: cost } = propertiesOf(BUDGET_SETTINGS);
+const { burst, default: cost, shadow } = propertiesOf(BUDGET_SETTINGS);
 const required = (key: "limit" | "perSeconds") => Type.Number({ exclusiveMinimum: BUDGET_SETTINGS[key].above });
 
 const BudgetSchema = Type.Object(
-  { limit: required("limit"), perSeconds: required("perSeconds"), burst, default: cost },
+  { limit: required("limit"), perSeconds: required("perSeconds"), burst, default: cost, shadow },
   closed,
 );
 

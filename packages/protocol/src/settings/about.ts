@@ -53,6 +53,7 @@ export const ABOUT_BUDGET_SETTINGS: About<typeof BUDGET_SETTINGS> = {
   perSeconds: "time in which `limit` units flow in",
   burst: "most units that the budget holds, and so the largest cost; absent: `limit`",
   default: "cost of a request that does not name it",
+  shadow: "`true`: charged and counted, but no request waits for it or is refused",
 };
 
 export const ABOUT_CLEANUP_SETTINGS: About<typeof CLEANUP_SETTINGS> = {

@@ -10,6 +10,7 @@ export const BUDGET_SETTINGS = {
     above: 0,
   },
   default: { type: "number", unit: "count", min: 0, default: 1 },
+  shadow: { type: "flag", default: false },
 } as const satisfies Settings;
 
 /** The name of a budget. */
@@ -22,6 +23,8 @@ export interface BudgetPolicy {
   readonly burst: number;
   /** The cost of a request that does not name it. */
   readonly default: number;
+  /** It is charged and counted, but not enforced. */
+  readonly isShadow?: true;
 }
 
 /** The budgets of a host, by name. */
@@ -32,13 +35,20 @@ interface BudgetConfig {
   readonly perSeconds: number;
   readonly burst?: number | undefined;
   readonly default?: number | undefined;
+  readonly shadow?: boolean | undefined;
 }
 
 /** Budgets of a configuration in the engine's units. Undefined: there are none. */
 export function resolveBudgets(budgets: { readonly [name: string]: BudgetConfig } = {}): BudgetPolicies | undefined {
-  const entries = Object.entries(budgets).map(([name, { limit, perSeconds, burst, default: cost }]) => [
+  const entries = Object.entries(budgets).map(([name, { limit, perSeconds, burst, default: cost, shadow }]) => [
     name,
-    { limit, perMs: perSeconds * 1000, burst: burst ?? limit, default: cost ?? BUDGET_SETTINGS.default.default },
+    {
+      limit,
+      perMs: perSeconds * 1000,
+      burst: burst ?? limit,
+      default: cost ?? BUDGET_SETTINGS.default.default,
+      ...(shadow === true ? { isShadow: true } : {}),
+    },
   ]);
   return entries.length === 0 ? undefined : (Object.fromEntries(entries) as BudgetPolicies);
 }
@@ -64,6 +74,7 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
     perSeconds,
     burst = limit,
     default: cost = 1,
+    shadow = false,
     ...unknown
   } = Object(budget) as { [key: string]: unknown };
   const expected = (field: string, text: string, value: unknown, isOk: boolean) =>
@@ -80,6 +91,7 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
       cost,
       Number.isFinite(cost) && (cost as number) >= 0 && !((cost as number) > (burst as number)),
     ),
+    ...expected("shadow", "true or false", shadow, typeof shadow === "boolean"),
   ];
 }
 

@@ -1,4 +1,4 @@
-import type { HostPolicy } from "../host-policy.ts";
+import { type HostPolicy, hasBudgets } from "../host-policy.ts";
 import type { Shares } from "../order/contract.ts";
 import type { Tag } from "../store/host-store.ts";
 import { BookIndex } from "./book-index.ts";
@@ -133,8 +133,8 @@ export class Book {
     const { widest } = this.index.widths;
     const { inFlight } = this;
     // Slots that no budget can fill belong to no share.
-    const slots =
-      this.#policy?.budgets === undefined ? this.#head.slots : Math.min(this.#head.slots, inFlight + widest);
+    const isBudgeted = this.#policy !== undefined && hasBudgets(this.#policy);
+    const slots = isBudgeted ? Math.min(this.#head.slots, inFlight + widest) : this.#head.slots;
     return { level: this.index.ledger.level(slots, inFlight), widest };
   }
 

@@ -8,11 +8,14 @@ import type { BudgetRecord, Charge } from "./records.ts";
  * The budgets of a host. They refill continuously by store time (`level.ts` of the library). Only this file writes budget
  * records and `fullAt`.
  *
- * PAY1 In any interval T the charges of a budget, net of refunds and without debts, are at most burst + limit × T / perMs.
+ * PAY1 In any interval T the charges of an enforced budget, net of refunds and without debts, are at most burst + limit × T / perMs.
  * PAY2 A grant or an offer charges all its budgets, or does not happen. The lease that follows an offer charges nothing.
  * PAY3 A refund counts as of its charge, and never gives back more than what is still missing.
- * PAY4 A debt comes from a settlement alone, and is at most one limit. Nothing is granted from a budget in debt.
+ * PAY4 A debt is at most one limit. It comes from a settlement, or from a grant in shadow mode. Nothing is granted from a
+ *   budget in debt that is enforced.
  * PAY5 Changed limits keep what was spent, in units and by name. A budget without a record is full.
+ * PAY6 A budget in shadow mode is charged as if it were enforced, but holds back no grant. A grant that found it short
+ *   says so (`Charge.short`).
  */
 
 const NO_COSTS: Costs = {};
@@ -32,18 +35,37 @@ export function isSameCost(a: Costs = {}, b: Costs = {}): boolean {
 /** The budgets that cannot pay the cost now, with the time at which each can. */
 export function missingBudgets(book: Book, cost: Costs | undefined): { readonly name: string; readonly at: number }[] {
   return Object.entries(costsOf(book.policy, cost) ?? NO_COSTS).flatMap(([name, amount]) => {
-    const at = payableAt(levelOf(book, name), policyOf(book, name), amount as number, book.now);
+    const at = policyOf(book, name).isShadow === true ? 0 : payableFrom(book, name, amount);
     return at === 0 ? [] : [{ name, at }];
   });
+}
+
+/** 0: the budget can pay now. Otherwise the time at which it can. */
+function payableFrom(book: Book, name: string, amount: number): number {
+  return payableAt(levelOf(book, name), policyOf(book, name), amount, book.now);
 }
 
 /** PAY2. Undefined: the host has no budgets, and the request names none. */
 export function pay(book: Book, cost: Costs | undefined): Charge | undefined {
   const costs = costsOf(book.policy, cost);
   if (costs === undefined && cost === undefined) return undefined;
-  for (const [name, amount] of Object.entries(costs ?? NO_COSTS))
-    change(book, name, (level) => charge(level, policyOf(book, name), amount, book.now));
-  return { at: book.now, costs: costs ?? NO_COSTS, asked: cost };
+  const paid = Object.entries(costs ?? NO_COSTS).map(([name, amount]) => ({ name, ...payOne(book, name, amount) }));
+  const short = paid.filter(({ isShort }) => isShort).map(({ name }) => `budget:${name}`);
+  return {
+    at: book.now,
+    costs: Object.fromEntries(paid.map(({ name, charged }) => [name, charged])),
+    asked: cost,
+    short: short.length > 0 ? short : undefined,
+  };
+}
+
+/** PAY6: a budget in shadow mode is charged although it is short, as a debt of at most one limit. */
+function payOne(book: Book, name: string, amount: number): { readonly charged: number; readonly isShort: boolean } {
+  const budget = policyOf(book, name);
+  const isShort = budget.isShadow === true && payableFrom(book, name, amount) !== 0;
+  const charged = isShort ? Math.min(amount, payableDebt(levelOf(book, name), budget, book.now)) : amount;
+  change(book, name, (level) => charge(level, budget, charged, book.now));
+  return { charged, isShort };
 }
 
 /** Gives back everything. A budget that the host no longer has is left as it is. */
@@ -123,12 +145,6 @@ export function tidyBudgets(book: Book): void {
 
 function fullAgainAt({ level, limit, perMs }: BudgetRecord): number {
   return level.at + (level.spent * perMs) / limit;
-}
-
-/** What can be charged now; below 0 while the budget is in debt. */
-export function availableOf(book: Book, name: string, now: number): number {
-  const budget = policyOf(book, name);
-  return budget.burst - missingAt(levelOf(book, name), budget, now);
 }
 
 function policyOf({ policy }: Book, name: string): BudgetPolicy {

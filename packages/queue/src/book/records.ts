@@ -47,6 +47,8 @@ export interface Charge {
   readonly costs: Costs;
   /** The costs that the request named: a repeated request must name the same. */
   readonly asked?: Costs | undefined;
+  /** Limits in shadow mode that the grant would have waited for, such as `budget:tokens`. Absent: none. */
+  readonly short?: readonly string[] | undefined;
 }
 
 /** A slot that is set aside for a waiter whose poll is not open at the deciding instance. It has no token yet. */

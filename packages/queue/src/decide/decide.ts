@@ -8,7 +8,7 @@ import type { LeaseRecord, OfferRecord } from "../book/records.ts";
 import { endKeptUntil, forgetEnds, isStart, startForgotten } from "../book/session-ends.ts";
 import { retireIdle } from "../book/use.ts";
 import { admitWaiters, placeClient, swapStuck } from "../book/waiters.ts";
-import type { HostPolicy } from "../host-policy.ts";
+import { type HostPolicy, hasBudgets } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { type DecideContext, type Deciding, MISSING, OFFER_MS, wakeInstance } from "./deciding.ts";
 import { endImpossible } from "./first.ts";
@@ -58,7 +58,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   const policy = book.limits === undefined ? undefined : book.policy;
   useLimits(book, context.limits);
   keepSpent(book);
-  const isWeighted = context.scheduler.isEnabled && book.policy.budgets === undefined;
+  const isWeighted = context.scheduler.isEnabled && !hasBudgets(book.policy);
   book.index.useScheduler(isWeighted ? context : undefined);
   const outcomes = inputs.map((input) => takeInput(deciding, input));
   if (policy !== undefined && isOther(policy, book.policy)) endImpossible(deciding);

@@ -49,9 +49,10 @@ export function impossible(
   const most = bucketLimit(book.policy, bucket);
   if (value > slots) return { field: "width", value, most: slots, limit: "the number of slots of the host" };
   if (value > most) return { field: "width", value, most, limit: "the most slots of one bucket" };
-  for (const [name, { burst }] of Object.entries(book.policy.budgets ?? {})) {
+  for (const [name, { burst, isShadow }] of Object.entries(book.policy.budgets ?? {})) {
     const amount = cost?.[name] ?? 0;
-    if (amount > burst) return { field: `cost.${name}`, value: amount, most: burst, limit: "the burst of the budget" };
+    if (amount > burst && isShadow !== true)
+      return { field: `cost.${name}`, value: amount, most: burst, limit: "the burst of the budget" };
   }
   return undefined;
 }

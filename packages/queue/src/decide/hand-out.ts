@@ -149,9 +149,10 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
   if (isPolledHere(waiter.key)) {
     const waitedMs = book.now - waiter.arrivedAt;
     addWait(book, waitedMs);
-    const fence = grantLease(book, waiter, { token: slotTokenOf(book.host, newSecret()), instance, isProbe });
-    const { key: session, bucket } = waiter;
+    const token = slotTokenOf(book.host, newSecret());
+    const { fence, session, bucket, charge: paid } = grantLease(book, waiter, { token, instance, isProbe });
     deciding.notes.push({ kind: "granted", session, bucket, fence, waitedMs: Math.max(0, waitedMs) });
+    for (const limit of paid?.short ?? []) deciding.notes.push({ kind: "short", bucket, limit });
     return;
   }
   const isHere = waiter.instance === instance;

@@ -65,6 +65,8 @@ export type QueueEvent =
   | { readonly type: "late-release"; readonly host: string | undefined }
   /** A lease that expired without a release. */
   | { readonly type: "reclaimed"; readonly host: string; readonly bucket: string; readonly fence: number }
+  /** A slot was granted that would have waited for this limit, such as `budget:tokens`, if it were enforced. */
+  | { readonly type: "shadow-short"; readonly host: string; readonly bucket: string; readonly limit: string }
   /** A request used more of a budget than its largest debt: these units are not charged. */
   | {
       readonly type: "budget-excess";
@@ -134,6 +136,8 @@ export function eventOf(host: string, note: Note): QueueEvent {
       return { type: "uncollected", host, bucket, session: note.session };
     case "reclaimed":
       return { type: "reclaimed", host, bucket, fence: note.fence };
+    case "short":
+      return { type: "shadow-short", host, bucket, limit: note.limit };
     case "excess":
       return { type: "budget-excess", host, bucket, budget: note.budget, units: note.units };
     case "refused":

@@ -12,6 +12,7 @@ export class HostActivity {
   grants = 0;
   rejects = 0;
   excess = 0;
+  short = 0;
   /** Whether something happened since the last sample. */
   isStirred = true;
 
@@ -46,7 +47,7 @@ export class Activity {
   readonly #now: () => number;
   readonly #all: HistoryRing;
   readonly hosts: BusiestHosts<HostActivity>;
-  readonly rest = { grants: 0, rejects: 0, excess: 0 };
+  readonly rest = { grants: 0, rejects: 0, excess: 0, short: 0 };
   #samples = 0;
   #readAt = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -79,6 +80,9 @@ export class Activity {
         return;
       case "budget-excess":
         (this.hosts.get(event.host) ?? this.rest).excess += event.units;
+        return;
+      case "shadow-short":
+        (this.hosts.get(event.host) ?? this.rest).short++;
         return;
       case "cycle":
       case "late-release":

@@ -47,6 +47,13 @@ export class ReplayedBudget {
     return this.missing(now) + cost - burst <= 2e-9 * limit;
   }
 
+  /** A budget in shadow mode is charged although it cannot pay, as a debt of at most one limit. */
+  charge(session: string, cost: number, now: number): void {
+    const { limit, burst } = this.rates.at(-1) as Rate;
+    const amount = this.canPay(cost, now) ? cost : Math.min(cost, Math.max(0, burst + limit - this.missing(now)));
+    this.charges.push({ session, at: now, amount });
+  }
+
   /** More than was charged is charged now, as a debt of at most one limit. Returns what exceeds it. */
   settle(session: string, at: number, used: number, now: number): number {
     const charge = this.charges.find((one) => one.session === session && one.at === at) as Charged;
@@ -62,4 +69,9 @@ export class ReplayedBudget {
   }
 }
 
-export type Paid = { readonly at: number; readonly costs: Costs };
+export type Paid = {
+  readonly at: number;
+  readonly costs: Costs;
+  /** Budgets in shadow mode that could not pay. */
+  readonly short: readonly string[];
+};

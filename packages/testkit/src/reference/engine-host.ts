@@ -1,7 +1,7 @@
 import { type HostStore, MemoryStore } from "@slotkeeper/queue";
 import {
-  availableOf,
   Book,
+  budgetsOf,
   type DecideContext,
   decide,
   type Input,
@@ -162,7 +162,7 @@ function viewOf(book: Book | undefined, now: number): View {
   return {
     slots: book.head.slots,
     first: book.head.first,
-    budgets: Object.keys(book.policy.budgets ?? {}).map((name) => [name, rounded(availableOf(book, name, now))]),
+    budgets: budgetsOf(book, now).map(({ name, available }) => [name, rounded(available)]),
     leases: [...book.all("lease")]
       .map(({ session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width }) => {
         return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width };

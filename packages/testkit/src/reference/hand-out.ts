@@ -133,8 +133,7 @@ export class HandOut extends SlotsAndEnds {
 
   /** The limits can never allow it. */
   isImpossible({ bucket, width, cost }: Pick<Waiter, "bucket" | "width" | "cost">): boolean {
-    const isDear = Object.entries(this.policy.budgets ?? {}).some(([name, { burst }]) => (cost?.[name] ?? 0) > burst);
-    return width > this.policy.slots || width > this.limit(bucket) || isDear;
+    return width > this.policy.slots || width > this.limit(bucket) || this.tooDear(cost) !== undefined;
   }
 
   endImpossible(): void {
@@ -161,6 +160,7 @@ export class HandOut extends SlotsAndEnds {
       this.waiters = this.waiters.filter((one) => one !== waiter);
       const waitedMs = Math.max(0, this.now - waiter.arrivedAt);
       this.notes.push({ kind: "granted", session, bucket, fence: this.fence, waitedMs });
+      for (const name of paid?.short ?? []) this.notes.push({ kind: "short", bucket, limit: `budget:${name}` });
     } else {
       const isElsewhere = waiter.instance !== instance && waiter.awayAt === undefined;
       const endsAt = this.now + (isElsewhere ? OFFER_MS : collectMs);

@@ -199,8 +199,8 @@ export class State {
     );
     const heldByOthers = widths(this.slots) - sum(wanting, ({ bucket }) => this.held(bucket));
     // Slots that no budget can fill belong to no share.
-    const { budgets, slots } = this.policy;
-    const shared = budgets === undefined ? slots : Math.min(slots, widths(this.slots) + this.widest);
+    const { slots } = this.policy;
+    const shared = this.isBudgeted ? Math.min(slots, widths(this.slots) + this.widest) : slots;
     return Math.max(0, shared - heldByOthers) / sum(wanting, ({ weight }) => weight);
   }
 
@@ -223,7 +223,16 @@ export class State {
 
   /** At a host with budgets the weighted scheduler is off. */
   isWeighted({ scheduler }: DecideContext): boolean {
-    return scheduler.isEnabled && this.policy.budgets === undefined;
+    return scheduler.isEnabled && !this.isBudgeted;
+  }
+
+  /** Requests wait for a budget. For one in shadow mode they do not. */
+  get isBudgeted(): boolean {
+    return Object.values(this.policy.budgets ?? {}).some(({ isShadow = false }) => !isShadow);
+  }
+
+  isShadow(name: string): boolean {
+    return this.policy.budgets?.[name]?.isShadow ?? false;
   }
 
   /** What a request costs, of every budget of the host. */
@@ -233,16 +242,26 @@ export class State {
     );
   }
 
+  /** A budget whose burst is below the cost. */
+  tooDear(cost: Costs | undefined): [string, { readonly burst: number }] | undefined {
+    return Object.entries(this.policy.budgets ?? {}).find(
+      ([name, { burst }]) => (cost?.[name] ?? 0) > burst && !this.isShadow(name),
+    );
+  }
+
   canPay(cost: Costs | undefined): boolean {
-    return Object.entries(this.costs(cost)).every(([name, amount]) => this.budgets[name]?.canPay(amount, this.now));
+    return Object.entries(this.costs(cost)).every(
+      ([name, amount]) => this.isShadow(name) || this.budgets[name]?.canPay(amount, this.now),
+    );
   }
 
   pay(session: string, cost: Costs | undefined): Paid | undefined {
     if (this.policy.budgets === undefined) return undefined;
     const costs = this.costs(cost);
-    for (const [name, amount] of Object.entries(costs))
-      this.budgets[name]?.charges.push({ session, at: this.now, amount });
-    return { at: this.now, costs };
+    const isShort = (name: string) => !this.budgets[name]?.canPay(costs[name] as number, this.now);
+    const short = Object.keys(costs).filter(isShort);
+    for (const [name, amount] of Object.entries(costs)) this.budgets[name]?.charge(session, amount, this.now);
+    return { at: this.now, costs, short };
   }
 
   /** Returns what it ignored, and by how much each budget exceeds its largest debt. */

@@ -83,7 +83,12 @@ export function randomHistory(seed: number): History {
     randomStep(random, { sessions, buckets, instances, calm, isSemaphore }),
   );
   const { collectMs, weightedScheduler } = config as Required<FairQueueConfig>;
-  const configs = [config, { ...randomConfig(random), collectMs, weightedScheduler }] as const;
+  // Drawn from another source, so that the seeds that were found so far are the same histories.
+  const more = new Random(seed ^ 0x5eed);
+  const configs = [
+    withShadows(config, more),
+    withShadows({ ...randomConfig(random), collectMs, weightedScheduler }, more),
+  ] as const;
   return {
     seed,
     configs,
@@ -151,6 +156,14 @@ function randomBudgets(random: Random): NonNullable<FairQueueConfig["budgets"]> 
     },
     ...(random.chance(0.5) ? { requests } : {}),
   };
+}
+
+/** Some budgets are in shadow mode. */
+function withShadows({ budgets, ...config }: FairQueueConfig, random: Random): FairQueueConfig {
+  if (budgets === undefined) return config;
+  const shadow = random.pick([[], [], ["tokens"], ["requests"], ["tokens", "requests"]]);
+  const entries = Object.entries(budgets).map(([name, budget]) => [name, { ...budget, shadow: shadow.includes(name) }]);
+  return { ...config, budgets: Object.fromEntries(entries) };
 }
 
 function randomConfig(random: Random): FairQueueConfig {

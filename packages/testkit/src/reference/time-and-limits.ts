@@ -86,7 +86,7 @@ export class TimeAndLimits extends HandOut {
     if (width > slots) return { ...asked, most: slots, limit: "the number of slots of the host" };
     if (width > this.limit(bucket))
       return { ...asked, most: this.limit(bucket), limit: "the most slots of one bucket" };
-    const dear = Object.entries(this.policy.budgets ?? {}).find(([name, { burst }]) => (cost?.[name] ?? 0) > burst);
+    const dear = this.tooDear(cost);
     if (dear === undefined) return undefined;
     const [name, { burst: most }] = dear;
     return { field: `cost.${name}`, value: cost?.[name] ?? 0, most, limit: "the burst of the budget" };

@@ -32,7 +32,9 @@ const costs = fc.dictionary(fc.constantFrom("tokens", "requests", "a-b_c"), amou
   maxKeys: 3,
   noNullPrototype: true,
 });
-const charge = maybe(fc.record({ at: instant, costs, asked: maybe(costs) }));
+const charge = maybe(
+  fc.record({ at: instant, costs, asked: maybe(costs), short: maybe(fc.array(text, { maxLength: 2 })) }),
+);
 const POLICY = resolveHost(resolveOptions({ maxSlotPerIp: -1, maxWaitersPerHost: 0 }), undefined).policy;
 
 type Fields<K extends RecordKind> = Omit<Extract<BookRecord, { kind: K }>, "kind" | "key">;
