@@ -6,11 +6,10 @@ import type { WeightedSettings } from "../order/weighted/numbers.ts";
 import { SmallMap } from "../small-map.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger, Widths } from "./ledger.ts";
 import type { CooldownRecord, EndingRecord, LeaseRecord, OfferRecord, RecordKind, RecordOf } from "./records.ts";
 import { WaiterIndex } from "./waiter-index.ts";
 import { WaiterPool } from "./waiter-pool.ts";
-import { Widths } from "./widths.ts";
 
 /** Kinds of records that the index is derived from. */
 type IndexedKind = Exclude<RecordKind, "limits" | "budget">;
