@@ -1,5 +1,6 @@
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
 import { type BudgetView, viewBudgets } from "../book/budget-view.ts";
+import { isPausedBy } from "../book/head.ts";
 import type {
   AccountRecord,
   BookImage,
@@ -83,7 +84,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     progress: head.progress,
     breaker: viewBreaker(head.breaker, now),
     live: limits?.live,
-    isPaused: limits?.live?.isPaused === true,
+    isPaused: isPausedBy(limits),
     avgWaitMs: head.avgWaitMs,
     isHot: head.weighted?.isHot ?? false,
     buckets: [...names].map((bucket) => {
