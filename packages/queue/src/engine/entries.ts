@@ -46,7 +46,7 @@ export class Entries {
   }
 }
 
-export interface SessionLimits {
+interface SessionLimits {
   /** `globalMaxWaiters`. Infinity: no limit. */
   readonly maxSessions: number;
   /** How many of these sessions one bucket may have while others wait. */
@@ -64,7 +64,7 @@ export interface SessionLimits {
  *   QUOTA2 applies to it, too.
  * Cost: O(1); O(buckets) for a new session when all places are taken.
  */
-export class SessionQuota {
+class SessionQuota {
   readonly #pending = new SmallMap<string, number>();
   #total = 0;
 
