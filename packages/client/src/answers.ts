@@ -18,6 +18,8 @@ const integer =
   (value) =>
     Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
 
+const isAmount: Rule = (value) => Number.isFinite(value) && (value as number) >= 0;
+
 /** By call and `result`. A later version of the service may add fields, and values of `blockedBy`. */
 const ANSWERS: { readonly [Name in CallName]: { readonly [result: string]: { readonly [field: string]: Rule } } } = {
   acquire: {
@@ -25,7 +27,7 @@ const ANSWERS: { readonly [Name in CallName]: { readonly [result: string]: { rea
       queryToken: textFrom(1),
       position: integer(1),
       waiters: integer(0),
-      estimatedWaitMs: (value = 0) => Number.isFinite(value) && (value as number) >= 0,
+      estimatedWaitMs: (value = 0) => isAmount(value),
       blockedBy: (value = "") => isText(value),
     },
     granted: {
@@ -34,6 +36,9 @@ const ANSWERS: { readonly [Name in CallName]: { readonly [result: string]: { rea
       limit: integer(1),
       fence: integer(1),
       leaseMs: integer(1),
+      width: (value = 2) => integer(2)(value),
+      charged: (value = {}) =>
+        Object(value) === value && !Array.isArray(value) && Object.values(value as object).every(isAmount),
     },
     throttled: { throttleCode: integer(0), throttleRetryAfter: integer(1), reason: isText },
     timeout: { reason: isText },

@@ -155,3 +155,20 @@ test("`slotkeeper status` shows the hosts of a Worker", { timeout: 120_000 }, as
   const { stdout } = await promisify(execFile)(process.execPath, args, { env });
   expect(stdout).toMatch(/^HOST +SLOTS +WAITING +OLDEST +BREAKER\nupstream\.example\.com +1\/2 +0 +- +closed\n$/);
 });
+
+test("an answer to acquire has the quotas of the host, and `Prefer: wait` reaches its object", async () => {
+  const script = `${slotsClass({ budgets: { tokens: { limit: 100, perSeconds: 1000 } } })} ${SERVING}`;
+  const { ask } = await startWorker({ script });
+  const response = await ask("/api/v0/fairqueue/acquire", {
+    method: "POST",
+    headers: { "x-fq-auth": KEY, prefer: "wait=2" },
+    body: JSON.stringify({ hostname: HOST, cost: { tokens: 30 } }),
+  });
+  expect(await response.json()).toMatchObject({ result: "granted", charged: { tokens: 30 } });
+  const shown = (name: string) => response.headers.get(name);
+  expect([shown("ratelimit-policy"), shown("ratelimit"), shown("preference-applied")]).toEqual([
+    '"slots";q=5;qu="concurrent-requests", "tokens";q=100;w=1000',
+    '"slots";r=4, "tokens";r=70;t=300',
+    "wait=2",
+  ]);
+});

@@ -9,7 +9,7 @@ export type {
   ServiceConfig,
   WeightedSchedulerConfig,
 } from "./config.ts";
-export { API_PREFIX, LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
+export { LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
 export { PROBLEMS, type ProblemCode } from "./problems.ts";
 export {
   type BeginAnswer,
@@ -27,7 +27,6 @@ export {
 } from "./session.ts";
 export {
   BUDGET_NAME,
-  BUDGET_SETTINGS,
   type BudgetPolicies,
   type BudgetPolicy,
   budgetOfOrder,
@@ -46,7 +45,15 @@ export {
 } from "./settings/host-limits.ts";
 export { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "./settings/queue-settings.ts";
 export { defaultsOf, type Setting, type Settings } from "./settings/setting.ts";
-export { breakerCause, type ShownTexts, type WaitCause, waitCause } from "./wait-cause.ts";
+export {
+  type BudgetState,
+  breakerCause,
+  refillWords,
+  type ShownTexts,
+  unitsOf,
+  type WaitCause,
+  waitCause,
+} from "./wait-cause.ts";
 export type {
   AcquireReply,
   CancelCall,

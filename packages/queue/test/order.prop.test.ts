@@ -1,18 +1,16 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
+import { type HostPolicy, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import {
   Book,
   type DecideContext,
   decide,
-  type HostPolicy,
   type Input,
   type Line,
   type Rank,
   ranksBefore,
-  resolveHost,
-  resolveOptions,
   SlotSeconds,
   usedPerWeight,
-} from "@slotkeeper/queue";
+} from "@slotkeeper/queue/internals";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
@@ -193,6 +191,28 @@ describe("the bound with budgets", () => {
       { numRuns: 60 },
     );
   });
+});
+
+test("a clock that is set back grants nothing extra, and neither does a step ahead of it", () => {
+  const { policy } = resolveHost(
+    resolveOptions({ maxSlotPerIp: -1, budgets: { tokens: { limit: 10, perSeconds: 1 } } }),
+    undefined,
+  );
+  const book = new Book("h", 0);
+  let ids = 0;
+  const grantsAt = (now: number): number => {
+    const session = `s${ids++}`;
+    const joining = { session, bucket: "b", weight: 1, arrivedAt: now, deadlineAt: 1e9, openMs: 1, width: 1 };
+    const arrival: Input = { kind: "arrive", limit: undefined, cost: { tokens: 10 }, ...joining };
+    decide(
+      book,
+      [arrival],
+      contextOf(policy, now, () => `t${ids++}`),
+    );
+    return book.size("lease");
+  };
+  expect([100_000, 90_000, 95_000, 100_999].map(grantsAt)).toEqual([1, 1, 1, 1]);
+  expect([101_000, 60_000, 101_999, 102_000].map(grantsAt)).toEqual([2, 2, 2, 3]);
 });
 
 interface Backlogged {

@@ -1,5 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { FairQueue, MemoryStore } from "@slotkeeper/queue";
+import { endOfTurn } from "@slotkeeper/server/internals";
 import {
   Access,
   answering,
@@ -12,7 +13,6 @@ import {
   type Digests,
   type DispatchContext,
   type Exchange,
-  endOfTurn,
   type Headers,
   HeldCalls,
   HostSettings,

@@ -7,11 +7,10 @@ import type { WeightedSettings } from "../order/weighted/numbers.ts";
 import { SmallMap } from "../small-map.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger, Widths } from "./ledger.ts";
 import type { CooldownRecord, EndingRecord, LeaseRecord, OfferRecord, RecordKind, RecordOf } from "./records.ts";
 import { WaiterIndex } from "./waiter-index.ts";
 import { WaiterPool } from "./waiter-pool.ts";
-import { Widths } from "./widths.ts";
 
 /** Kinds of records that the index is derived from. */
 type IndexedKind = Exclude<RecordKind, "limits" | "budget">;
@@ -33,7 +32,8 @@ export class BookIndex {
   readonly #buckets = new SmallMap<string, Bucket>();
   /** Buckets that changed since the index was last read. They are in no heap until then. */
   #dirty: Bucket[] = [];
-  // Created when first needed: a host that is used once needs none of these, and a new host should cost little.
+  // Created when first needed, here and in the parts of the index: a host that is used once needs none of these. With all
+  // of them an idle host takes 5.2 kB instead of 4.2.
   #waiters: WaiterIndex | undefined;
   #order: Order | undefined;
   /** Buckets with waiters that are in their cooldown, the one that ends first first. */

@@ -155,12 +155,6 @@ function fullAgainAt({ level, limit, perMs }: BudgetRecord): number {
   return level.at + (level.spent * perMs) / limit;
 }
 
-/** What can be charged now; below 0 while the budget is in debt. */
-export function availableOf(book: Book, name: string, now: number): number {
-  const budget = policyOf(book, name);
-  return budget.burst - missingAt(levelOf(book, name), budget, now);
-}
-
 function policyOf({ policy }: Book, name: string): BudgetPolicy {
   return (policy.budgets as BudgetPolicies)[name] as BudgetPolicy;
 }

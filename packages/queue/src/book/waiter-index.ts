@@ -1,8 +1,8 @@
 import { IndexedHeap } from "slotkeeper/parts";
 import { SmallMap } from "../small-map.ts";
 import type { Bucket, WaiterEntry } from "./bucket.ts";
+import type { Widths } from "./ledger.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
-import type { Widths } from "./widths.ts";
 
 /** What the index of waiters needs from the index of buckets. */
 interface Buckets {

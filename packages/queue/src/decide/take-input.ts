@@ -100,7 +100,7 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }, isBegun: b
   else beginSession(deciding, input);
   if (throttled !== undefined) endThrottled(deciding, input, throttled);
   else if (never !== undefined) endSession(deciding, { ...input, keepUntil: input.deadlineAt }, "impossible");
-  else if (isAlone(deciding, input)) hand(deciding, waiterOf(input, deciding.context.instance), false);
+  else if (isAlone(deciding, input)) grantAlone(deciding, input);
   else join(deciding, input);
   return DONE;
 }
@@ -118,8 +118,9 @@ function joinsCapacity({ book, context }: Deciding, { limit, isReturning }: Inpu
 
 /**
  * No other session waits or arrives, and no limit applies. This is the most common case, and it skips the pool. The
- * weighted scheduler counts every wait and turn, and the order by a budget every session that joins, so it does not apply there. The reference book of the tests has no such
- * shortcut, and must decide the same.
+ * weighted scheduler counts every wait and turn, and the order by a budget every session that joins, so it does not apply
+ * there. A test compares the decision with and without this shortcut: the book and the notes must be the same
+ * (`alone.prop.test.ts`).
  */
 function isAlone(
   { book, context, inputs }: Deciding,
@@ -139,6 +140,11 @@ function isAlone(
   if (missingBudgets(book, cost).length > 0) return false;
   const held = book.index.bucket(bucket)?.inFlight ?? 0;
   return held + width <= bucketLimit(book.policy, bucket) && (book.get("cooldown", bucket)?.until ?? 0) <= book.now;
+}
+
+function grantAlone(deciding: Deciding, input: Input & { kind: "arrive" }): void {
+  becomeBusy(deciding.book, deciding.context.pollIntervalMs);
+  hand(deciding, waiterOf(input, deciding.context.instance), false);
 }
 
 function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }): void {

@@ -9,6 +9,7 @@ import * as Dump from "./dump.ts";
 import { Engine, type FairQueueInit } from "./engine.ts";
 import type { QueueCounts } from "./events.ts";
 import { type Operation, operate } from "./operations.ts";
+import { type HostQuotas, quotasOf } from "./quotas.ts";
 import type { ReleaseAccepted, ReleaseInput, RenewReply } from "./releases.ts";
 
 /**
@@ -165,6 +166,12 @@ export class FairQueue {
   glance(host: string): Dump.HostGlance | undefined {
     const known = this.#engine.hosts.find(host);
     return known === undefined ? undefined : Dump.glance(known, this.#engine.context);
+  }
+
+  /** What is left of the limits of a host. Undefined: this instance does not know the host, or it has no budgets. */
+  quotas(host: string): HostQuotas | undefined {
+    const known = this.#engine.hosts.find(host);
+    return known === undefined ? undefined : quotasOf(known, this.now());
   }
 
   /** One host with the position of each session and what it waits for. Undefined: this instance does not know the host. */

@@ -1,7 +1,10 @@
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
+import { type BudgetView, viewBudgets } from "../book/budget-view.ts";
+import { isPausedBy } from "../book/head.ts";
 import type {
   AccountRecord,
   BookImage,
+  BudgetRecord,
   LeaseRecord,
   LimitsRecord,
   LiveLimits,
@@ -28,6 +31,7 @@ export interface HostSnapshot {
   readonly isHot: boolean;
   readonly buckets: readonly BucketSnapshot[];
   readonly leases: readonly LeaseSnapshot[];
+  readonly budgets: readonly BudgetView[];
 }
 
 /** A bucket of a host with its share of use. */
@@ -59,7 +63,11 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
   const offers = records.filter((record): record is OfferRecord => record.kind === "offer" && record.lapsesAt > now);
   const limits = records.find((record): record is LimitsRecord => record.kind === "limits");
   const accounts = new Map<string, AccountRecord>();
-  for (const record of records) if (record.kind === "account") accounts.set(record.key, record);
+  const budgets = new Map<string, BudgetRecord>();
+  for (const record of records) {
+    if (record.kind === "account") accounts.set(record.key, record);
+    else if (record.kind === "budget") budgets.set(record.key, record);
+  }
   const held = countBy([...leases, ...offers]);
   const waiters = records.filter(
     (record): record is WaiterRecord => record.kind === "waiter" && record.deadlineAt > now,
@@ -76,7 +84,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     progress: head.progress,
     breaker: viewBreaker(head.breaker, now),
     live: limits?.live,
-    isPaused: limits?.live?.isPaused === true,
+    isPaused: isPausedBy(limits),
     avgWaitMs: head.avgWaitMs,
     isHot: head.weighted?.isHot ?? false,
     buckets: [...names].map((bucket) => {
@@ -86,6 +94,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
       return { bucket, weight, inFlight, waiting: waiting.get(bucket) ?? 0, usedMs: used };
     }),
     leases: leases.map((lease) => leaseSnapshot(host, lease, now)),
+    budgets: viewBudgets(limits?.policy.budgets, (name) => budgets.get(name)?.level, now),
   };
 }
 

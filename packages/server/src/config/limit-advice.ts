@@ -55,9 +55,36 @@ function ofService({ limits }: ServiceConfig, options: QueueOptions): Advice[] {
   return advice;
 }
 
-/** `own` has the keys that this level sets. A conflict is reported at the level that sets one of its keys. */
 function hostAdvice(path: string, own: HostConfig, all: HostConfig, options: QueueOptions): Advice[] {
-  const { maxWaitMs, collectMs, scheduler } = options;
+  return [...slotAdvice(path, own, all, options), ...budgetAdvice(path, own.budgets, options)];
+}
+
+function budgetAdvice(path: string, budgets: HostConfig["budgets"] = {}, options: QueueOptions): Advice[] {
+  const { maxWaitMs, scheduler } = options;
+  const slow = Object.entries(budgets).flatMap(([name, { limit, perSeconds, default: cost = 1, shadow }]) => {
+    const refillMs = Math.round((cost * perSeconds * 1000) / limit);
+    return adviceIf(
+      refillMs > maxWaitMs && shadow !== true,
+      "LIMITS_CONFLICT",
+      `\`${path}.budgets.${name}\` needs ${refillMs} ms to refill its \`default\` (${cost}), longer than \`fairQueue.maxWaitMs\` (${maxWaitMs})`,
+      "a request that finds the budget empty times out before it could be granted",
+      "Raise `limit` or `maxWaitMs`, or lower `perSeconds` or `default`.",
+    );
+  });
+  return [
+    ...slow,
+    ...adviceIf(
+      scheduler.isEnabled && Object.values(budgets).some(({ shadow }) => shadow !== true),
+      "LIMITS_CONFLICT",
+      `\`${path}.budgets\` turns off \`fairQueue.weightedScheduler\``,
+      "at a host with budgets, `order` alone chooses the next bucket",
+      "Disable the scheduler, or remove the budgets.",
+    ),
+  ];
+}
+
+/** `own` has the keys that this level sets. A conflict is reported at the level that sets one of its keys. */
+function slotAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs, collectMs }: QueueOptions): Advice[] {
   const { maxSlotPerHost = 0, maxSlotPerIp = 0, maxWaitersPerIp = 0, maxWaitersPerHost = 0 } = all;
   const { minSlotHoldMs = 0, smoothReleaseIntervalMs = 0, ipCooldownSeconds = 0 } = all;
   const leaseMs = (all.zombieTimeoutSeconds ?? 0) * 1000;
@@ -108,13 +135,6 @@ function hostAdvice(path: string, own: HostConfig, all: HostConfig, options: Que
     `ipCooldownSeconds\` (${ipCooldownSeconds}) is not below \`fairQueue.maxWaitMs\` (${maxWaitMs})`,
     "a bucket that asks right after a release times out before its cooldown ends",
     "Lower `ipCooldownSeconds` or raise `maxWaitMs`.",
-  );
-  add(
-    scheduler.isEnabled && Object.values(all.budgets ?? {}).some(({ shadow }) => shadow !== true),
-    ["budgets"],
-    "budgets` are set, and `fairQueue.weightedScheduler.enabled` is true",
-    "at hosts with budgets the weighted scheduler is off, and `order` decides",
-    "Turn `weightedScheduler` off, or keep this in mind.",
   );
   return advice;
 }

@@ -9,23 +9,32 @@ export interface CrossProblem {
 
 /** Combinations under `fairQueue` that cannot work. */
 export function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[] {
-  const problems = [...holdProblems("fairQueue", fairQueue), ...budgetsProblems("fairQueue", fairQueue, fairQueue)];
+  const problems = [
+    ...holdProblems("fairQueue", fairQueue),
+    ...costProblems("fairQueue", fairQueue),
+    ...orderedProblems("fairQueue", fairQueue, {}),
+  ];
   for (const [host, limits] of Object.entries(fairQueue.hosts ?? {})) {
     const path = fieldName(["fairQueue", "hosts", host]);
-    const all = { ...fairQueue, ...limits };
-    if (limits.maxHoldSeconds !== undefined || limits.zombieTimeoutSeconds !== undefined)
-      problems.push(...holdProblems(path, all));
-    problems.push(...budgetsProblems(path, limits, all));
+    problems.push(...costProblems(path, limits), ...orderedProblems(path, limits, fairQueue));
+    if (limits.maxHoldSeconds === undefined && limits.zombieTimeoutSeconds === undefined) continue;
+    problems.push(...holdProblems(path, { ...fairQueue, ...limits }));
   }
   return problems;
 }
 
-/** Budgets that no request can pay, and an order by a budget that the host does not have. `own`: what this level sets. */
-function budgetsProblems(path: string, own: HostLimitsConfig, { order, budgets }: HostLimitsConfig): CrossProblem[] {
+/** What the schema does not know: names of budgets, their number, and a usual cost that no grant could pay. */
+function costProblems(path: string, { budgets = {} }: HostLimitsConfig): CrossProblem[] {
+  const about = [`${path}.budgets`];
+  return budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets).map((message) => ({ about, message }));
+}
+
+/** An order by a budget that the host does not have. A problem of inherited keys alone is reported where they are set. */
+function orderedProblems(path: string, own: HostLimitsConfig, inherited: HostLimitsConfig): CrossProblem[] {
+  if (own.order === undefined && own.budgets === undefined) return [];
+  const { order, budgets } = { ...inherited, ...own };
   const about = [`${path}.order`, `${path}.budgets`];
-  const found = own.budgets === undefined ? [] : budgetProblems(own.budgets, `${path}.budgets`, LIMITS.budgets);
-  const isOwn = own.order !== undefined || own.budgets !== undefined;
-  return [...found, ...(isOwn ? orderProblems(order, budgets, path) : [])].map((message) => ({ about, message }));
+  return orderProblems(order, budgets, path).map((message) => ({ about, message }));
 }
 
 /** A lease that is longer than the longest hold would never end by itself. */

@@ -1,5 +1,13 @@
 import { RECORDS_OF_A_COMMIT, SECONDS_OF_CALL, SECONDS_OF_HOLD, SECONDS_OF_WAIT } from "./buckets.ts";
-import { breakerStates, byActivity, byHost, fairShareLags, oldestWaits, pausedHosts } from "./host-readings.ts";
+import {
+  breakerStates,
+  byActivity,
+  byBudget,
+  byHost,
+  fairShareLags,
+  oldestWaits,
+  pausedHosts,
+} from "./host-readings.ts";
 import { counted, counter, gauge, histogram, type Metric, type Series } from "./metric.ts";
 import { NOT_READY_REASONS } from "./readiness.ts";
 
@@ -12,7 +20,8 @@ export type StoreOperation = (typeof STORE_OPERATIONS)[number];
  * compare the dashboard and the alerts of `deploy/` with them.
  *
  * Labels are bounded: `host` has at most `HOSTS_SHOWN` values (`activity.ts`), and `OTHER_HOSTS` for all other hosts
- * together. Every other label has only the values named here.
+ * together. `budget` has the names of the configured budgets, at most 16 at a host. Every other label has only the values
+ * named here. Keys of requests are never labels, because their number is not bounded.
  */
 export const METRICS = {
   slotsInUse: gauge(
@@ -68,6 +77,27 @@ export const METRICS = {
     "Sessions that ended without a slot, by host like the grants",
     byActivity("rejects"),
     "host",
+  ),
+  budgetAvailable: gauge(
+    "slotkeeper_budget_available_units",
+    "Units of a budget that can be charged now, in the whole fleet; below 0 while the budget is in debt. Every instance reports the same value",
+    byBudget(({ available }) => available),
+    "host",
+    "budget",
+  ),
+  budgetBurst: gauge(
+    "slotkeeper_budget_burst_units",
+    "The most units that a budget holds",
+    byBudget(({ burst }) => burst),
+    "host",
+    "budget",
+  ),
+  budgetRefill: gauge(
+    "slotkeeper_budget_refill_units_per_second",
+    "Units that flow into a budget per second",
+    byBudget(({ limit, perMs }) => (limit * 1000) / perMs),
+    "host",
+    "budget",
   ),
   budgetExcess: counter(
     "slotkeeper_budget_excess_units_total",

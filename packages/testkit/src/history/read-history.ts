@@ -141,8 +141,8 @@ function number(value: unknown): number | undefined {
 }
 
 function amounts(value: unknown): Amounts {
-  const entries = Object.entries(Object(value) as object).filter(([, amount]) => typeof amount === "number");
-  return Object.fromEntries(entries) as Amounts;
+  const entries = Object.entries(Object(value) as Amounts).filter(([, amount]) => typeof amount === "number");
+  return Object.fromEntries(entries);
 }
 
 function inMs(seconds: number | undefined): number | undefined {

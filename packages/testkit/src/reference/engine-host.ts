@@ -1,14 +1,13 @@
+import { type HostStore, MemoryStore } from "@slotkeeper/queue";
 import {
-  availableOf,
   Book,
+  budgetsOf,
   type DecideContext,
   decide,
-  type HostStore,
   type Input,
-  MemoryStore,
   type Note,
   type Outcome,
-} from "@slotkeeper/queue";
+} from "@slotkeeper/queue/internals";
 import { ReferenceBook } from "./reference-book.ts";
 
 /**
@@ -86,13 +85,13 @@ const HOST = "h";
 const MOST_CONFLICTS = 5;
 
 /** The engine's `decide` on a book in memory. Now and then the book is built again from its records: it must not matter. */
-export function memoryHost(): Host {
+export function memoryHost(decideOn: typeof decide = decide): Host {
   let book: Book | undefined;
   let commits = 0;
   return {
     decide(inputs, context) {
       book ??= new Book(HOST, context.now);
-      const { outcomes, notes, isForgotten } = decide(book, inputs, context);
+      const { outcomes, notes, isForgotten } = decideOn(book, inputs, context);
       if (book.isChanged) book.keep(`${++commits}.x`);
       if (isForgotten || book.limits === undefined) book = undefined;
       else if (commits % 8 === 7) book = Book.of(HOST, book.tag, book.image());
@@ -163,7 +162,7 @@ function viewOf(book: Book | undefined, now: number): View {
   return {
     slots: book.head.slots,
     first: book.head.first,
-    budgets: Object.keys(book.policy.budgets ?? {}).map((name) => [name, rounded(availableOf(book, name, now))]),
+    budgets: budgetsOf(book, now).map(({ name, available }) => [name, rounded(available)]),
     leases: [...book.all("lease")]
       .map(({ session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width }) => {
         return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width };

@@ -1,5 +1,6 @@
 import type { Costs } from "@slotkeeper/protocol";
-import type { BreakerState, DecideContext, HostPolicy, Input, LiveLimits, SessionEnd } from "@slotkeeper/queue";
+import type { BreakerState, HostPolicy, LiveLimits, SessionEnd } from "@slotkeeper/queue";
+import type { DecideContext, Input } from "@slotkeeper/queue/internals";
 
 import type { Paid, ReplayedBudget } from "./budgets.ts";
 
@@ -275,10 +276,6 @@ export class State {
     return Object.values(this.policy.budgets ?? {}).some(({ isShadow = false }) => !isShadow);
   }
 
-  isShadow(name: string): boolean {
-    return this.policy.budgets?.[name]?.isShadow ?? false;
-  }
-
   /** What a request costs, of every budget of the host. */
   costs(cost: Costs | undefined): Costs {
     return Object.fromEntries(
@@ -289,13 +286,13 @@ export class State {
   /** A budget whose burst is below the cost. */
   tooDear(cost: Costs | undefined): [string, { readonly burst: number }] | undefined {
     return Object.entries(this.policy.budgets ?? {}).find(
-      ([name, { burst }]) => (cost?.[name] ?? 0) > burst && !this.isShadow(name),
+      ([name, { burst }]) => (cost?.[name] ?? 0) > burst && !this.policy.budgets?.[name]?.isShadow,
     );
   }
 
   canPay(cost: Costs | undefined): boolean {
     return Object.entries(this.costs(cost)).every(
-      ([name, amount]) => this.isShadow(name) || this.budgets[name]?.canPay(amount, this.now),
+      ([name, amount]) => this.policy.budgets?.[name]?.isShadow || this.budgets[name]?.canPay(amount, this.now),
     );
   }
 

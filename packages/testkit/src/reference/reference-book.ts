@@ -1,4 +1,4 @@
-import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue";
+import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue/internals";
 import { type Bucket, NO_NUMBERS, type Slot, type Waiter } from "./next-waiter.ts";
 import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, KEPT_MS } from "./slots-and-ends.ts";
 import { TimeAndLimits } from "./time-and-limits.ts";

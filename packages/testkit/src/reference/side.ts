@@ -1,13 +1,6 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
-import {
-  type DecideContext,
-  type Input,
-  type Note,
-  type QueueOptions,
-  type ResolvedHost,
-  resolveHost,
-  resolveOptions,
-} from "@slotkeeper/queue";
+import { type QueueOptions, type ResolvedHost, resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { type DecideContext, type Input, type Note } from "@slotkeeper/queue/internals";
 import { GRACE_MS, type Host, type View } from "./engine-host.ts";
 import { type Ask, type History, type Step, statusOf } from "./random-history.ts";
 

@@ -1,4 +1,4 @@
-import type { Impossible, Input } from "@slotkeeper/queue";
+import type { Impossible, Input } from "@slotkeeper/queue/internals";
 import { ReplayedBudget } from "./budgets.ts";
 import { HandOut, OFFER_MS } from "./hand-out.ts";
 import { first, type Slot } from "./next-waiter.ts";

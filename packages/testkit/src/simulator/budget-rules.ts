@@ -104,7 +104,7 @@ function endedBy({ puts, dels }: Changed, { held }: Known): Ended[] {
   );
   const released = puts.filter((one) => one.kind === "lease" && one.isReleased && held.get(one.key) !== undefined);
   const again = puts.filter((one) => one.kind === "offer" && held.get(one.key)?.charge?.at !== one.charge?.at);
-  const keys = [...dels.flatMap(([kind, key]) => (kind === "lease" || kind === "offer" ? [key] : []))];
+  const keys = dels.flatMap(([kind, key]) => (kind === "lease" || kind === "offer" ? [key] : []));
   return [...keys, ...released.map(({ key }) => key), ...again.map(({ key }) => key)].flatMap((key): Ended[] => {
     const one = held.get(key);
     if (one === undefined) return [];

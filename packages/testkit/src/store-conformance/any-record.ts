@@ -1,11 +1,5 @@
-import {
-  type BookRecord,
-  type Head,
-  RECORD_KINDS,
-  type RecordKind,
-  resolveHost,
-  resolveOptions,
-} from "@slotkeeper/queue";
+import { type BookRecord, type Head, type RecordKind, resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { RECORD_KINDS } from "@slotkeeper/queue/internals";
 import * as fc from "fast-check";
 
 /** Random heads and records with values that an encoding may lose: odd text, long fractions, very large numbers, absent fields. */
