@@ -9,6 +9,7 @@ export type {
   ServiceConfig,
   WeightedSchedulerConfig,
 } from "./config.ts";
+export { type Costs, type Demand, demandOf, isSameDemand, widthOf } from "./demand.ts";
 export { API_PREFIX, LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
 export { PROBLEMS, type ProblemCode } from "./problems.ts";
 export {
@@ -16,7 +17,6 @@ export {
   type BlockedBy,
   blockedByWords,
   type CancelResult,
-  type Costs,
   type GrantedAnswer,
   type OverloadedAnswer,
   type PendingAnswer,

@@ -1,3 +1,5 @@
+import type { Costs, Demand } from "./demand.ts";
+
 /** The answer to a caller. The wire adds `queryToken` and rounds durations to seconds; the meaning is the same. */
 
 /** The identity of a session: the content of a signed `queryToken`, with which any instance can continue the session. */
@@ -16,14 +18,9 @@ export interface SessionClaims {
   readonly limit?: number;
   /** A later time than `arrivedAt` at which the session had not ended. Absent in the first token. */
   readonly pendingAt?: number;
-  /** How many slots the session needs. Absent: 1. */
-  readonly width?: number;
-  /** What the request costs, by the name of the budget. Absent: the defaults. */
-  readonly cost?: Costs;
+  /** What the session asks for. Absent: one slot, and nothing special. */
+  readonly demand?: Demand;
 }
-
-/** Amounts by the names of budgets. */
-export type Costs = { readonly [budget: string]: number };
 
 const BLOCKED_BY = {
   "host-limit": "all slots in use",

@@ -1,4 +1,4 @@
-import type { Costs } from "@slotkeeper/protocol";
+import type { Costs, Demand } from "@slotkeeper/protocol";
 import type { LiveLimits } from "./book/records.ts";
 
 /** All requests to a host, as plain data: after a conflict the decision is made again from the same inputs. */
@@ -65,10 +65,8 @@ export interface Joining {
   readonly arrivedAt: number;
   readonly deadlineAt: number;
   readonly openMs: number;
-  /** How many slots it needs. */
-  readonly width: number;
-  /** What it costs, by the name of the budget. */
-  readonly cost?: Costs | undefined;
+  /** What it asks for. */
+  readonly demand?: Demand | undefined;
 }
 
 /** The answer to an input. The state of a session is read from the book instead (`standing.ts`). */

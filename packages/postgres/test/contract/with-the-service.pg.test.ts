@@ -73,7 +73,7 @@ describe("direct callers and the service share one state", () => {
   });
 
   it("a direct caller gets no slot while a session that needs several is the first of the host", async () => {
-    await host.accept({ head: { first: "s-w" }, puts: [waiterOf("w", await host.now(), { width: 2 })] });
+    await host.accept({ head: { first: "s-w" }, puts: [waiterOf("w", await host.now(), { demand: { width: 2 } })] });
     expect((await caller.tryAcquire("", "y", direct)).status).toBe("QUEUE_FULL");
     await host.accept({ head: { first: undefined } });
     expect((await caller.tryAcquire("", "y", direct)).status).toBe("ACQUIRED");

@@ -289,7 +289,7 @@ export class BookIndex {
       bucket.headAt = head.record.arrivedAt;
       bucket.headKey = head.record.key;
     }
-    bucket.headWidth = head?.record.width ?? 1;
+    bucket.headWidth = head?.width ?? 1;
     bucket.limit = this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name);
     bucket.coolsUntil = this.#endings.cooldownOf(bucket.name)?.until;
     this.#pool.enter(bucket);

@@ -8,6 +8,8 @@ import type { AccountRecord, WaiterRecord } from "./records.ts";
 export interface WaiterEntry {
   record: WaiterRecord;
   readonly bucket: Bucket;
+  /** How many slots it needs. */
+  width: number;
   /** A slot is offered to it. */
   isOffered: boolean;
   /** Outside the pool, and not waiting for a place, because its client is away. */
@@ -121,7 +123,7 @@ export class Bucket implements Line {
 
   /** The same for a waiter outside the pool. One that stands behind a waiter inside cannot be granted before it. */
   get isGrantableOutside(): boolean {
-    const width = this.head === undefined ? this.#outside?.peek()?.record.width : undefined;
+    const width = this.head === undefined ? this.#outside?.peek()?.width : undefined;
     return this.obstacleFor(width ?? this.headWidth) === undefined;
   }
 

@@ -1,4 +1,4 @@
-import type { BudgetPolicies, BudgetPolicy, Costs } from "@slotkeeper/protocol";
+import type { BudgetPolicies, BudgetPolicy, Costs, Demand } from "@slotkeeper/protocol";
 import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } from "slotkeeper/parts";
 import type { HostPolicy } from "../host-policy.ts";
 import type { Book } from "./book.ts";
@@ -18,28 +18,26 @@ import type { BudgetRecord, Charge } from "./records.ts";
 const NONE: BudgetPolicies = {};
 
 /** What a request costs, of every budget of the host. Undefined: the host has none. */
-function costsOf({ budgets }: HostPolicy, cost: Costs | undefined): Costs | undefined {
+function costsOf({ budgets }: HostPolicy, demand: Demand | undefined): Costs | undefined {
   if (budgets === undefined) return undefined;
+  const cost = demand?.cost;
   return Object.fromEntries(Object.entries(budgets).map(([name, budget]) => [name, cost?.[name] ?? budget.default]));
 }
 
-/** Whether two requests name the same costs. */
-export function isSameCost(a: Costs = {}, b: Costs = {}): boolean {
-  const names = Object.keys(a);
-  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
-}
-
-/** The budgets that cannot pay the cost now, with the time at which each can. */
-export function missingBudgets(book: Book, cost: Costs | undefined): { readonly name: string; readonly at: number }[] {
-  return Object.entries(costsOf(book.policy, cost) ?? NONE).flatMap(([name, amount]) => {
+/** The budgets that cannot pay what the demand costs now, with the time at which each can. */
+export function missingBudgets(
+  book: Book,
+  demand: Demand | undefined,
+): { readonly name: string; readonly at: number }[] {
+  return Object.entries(costsOf(book.policy, demand) ?? NONE).flatMap(([name, amount]) => {
     const at = payableAt(levelOf(book, name), policyOf(book, name), amount as number, book.now);
     return at === 0 ? [] : [{ name, at }];
   });
 }
 
 /** PAY2. Undefined: nothing was charged. */
-export function pay(book: Book, cost: Costs | undefined): Charge | undefined {
-  const costs = costsOf(book.policy, cost);
+export function pay(book: Book, demand: Demand | undefined): Charge | undefined {
+  const costs = costsOf(book.policy, demand);
   if (costs === undefined) return undefined;
   for (const [name, amount] of Object.entries(costs))
     change(book, name, (level) => charge(level, policyOf(book, name), amount, book.now));

@@ -1,4 +1,4 @@
-import type { Costs, LiveLimitField } from "@slotkeeper/protocol";
+import type { Costs, Demand, LiveLimitField } from "@slotkeeper/protocol";
 import type { Level, Refill } from "slotkeeper/parts";
 import type { HostPolicy } from "../host-policy.ts";
 import type { WeightedHead, WeightedLine } from "../order/weighted/numbers.ts";
@@ -77,10 +77,8 @@ export interface WaiterRecord {
   readonly isInside: boolean;
   /** Since when its client has no poll open. Absent while a poll is open, or was open within `collectMs`. */
   readonly awayAt?: number | undefined;
-  /** How many slots it needs. */
-  readonly width: number;
-  /** What it costs, by the name of the budget. A budget that is not named costs its default. */
-  readonly cost?: Costs | undefined;
+  /** What it asks for. Absent: one slot, and nothing special. */
+  readonly demand?: Demand | undefined;
 }
 
 /**

@@ -1,6 +1,5 @@
-import type { Costs } from "@slotkeeper/protocol";
+import { type Demand, isSameDemand, widthOf } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
-import { isSameCost } from "./budgets.ts";
 import type { EndingRecord, LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
 
 /** The state of a session according to the book. Every answer is derived from it, whichever instance made the decision. */
@@ -31,18 +30,10 @@ function released({ keepUntil }: LeaseRecord): Standing {
   return { kind: "ended", record: { end: "released", keepUntil } };
 }
 
-/** What a session asked for. */
-interface Demands {
-  readonly width?: number | undefined;
-  readonly cost?: Costs | undefined;
-}
-
-export function isSameDemand(a: Demands, b: Demands): boolean {
-  return (a.width ?? 1) === (b.width ?? 1) && isSameCost(a.cost, b.cost);
-}
-
 /** Whether the session asked for something else. One that waits after its deadline is no longer the session of its id. */
-export function hasOtherDemand(standing: Standing, demands: Demands, now: number): boolean {
-  if (standing.kind === "held") return standing.lease.width !== (demands.width ?? 1);
-  return standing.kind === "waiting" && standing.waiter.deadlineAt > now && !isSameDemand(standing.waiter, demands);
+export function hasOtherDemand(standing: Standing, demand: Demand | undefined, now: number): boolean {
+  // A lease has what it was charged, not what was asked for.
+  if (standing.kind === "held") return standing.lease.width !== widthOf(demand);
+  if (standing.kind !== "waiting" || standing.waiter.deadlineAt <= now) return false;
+  return !isSameDemand(standing.waiter.demand, demand);
 }

@@ -1,3 +1,4 @@
+import { widthOf } from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
 import { SmallMap } from "../small-map.ts";
 import type { Bucket, WaiterEntry } from "./bucket.ts";
@@ -98,8 +99,8 @@ export class WaiterIndex {
   #replace(entry: WaiterEntry, after: WaiterRecord | undefined): void {
     const { bucket } = entry;
     this.#buckets.detach(bucket);
-    if (bucket.young.has(entry)) this.#buckets.widths.add(entry.record.width, -1);
-    if (bucket.young.has(entry) && !entry.isOffered) bucket.waiting -= entry.record.width;
+    if (bucket.young.has(entry)) this.#buckets.widths.add(entry.width, -1);
+    if (bucket.young.has(entry) && !entry.isOffered) bucket.waiting -= entry.width;
     bucket.ready.remove(entry);
     bucket.young.remove(entry);
     bucket.outside.remove(entry);
@@ -113,15 +114,16 @@ export class WaiterIndex {
   #place(entry: WaiterEntry, after: WaiterRecord): void {
     const { bucket } = entry;
     entry.record = after;
+    entry.width = widthOf(after.demand);
     entry.isOffered = this.#buckets.hasOffer(after.key);
     if (!after.isInside) {
       this.#placeOutside(entry);
       return;
     }
     bucket.young.push(entry);
-    this.#buckets.widths.add(after.width, 1);
+    this.#buckets.widths.add(entry.width, 1);
     if (entry.isOffered) return;
-    bucket.waiting += after.width;
+    bucket.waiting += entry.width;
     if (this.#isGone(entry)) {
       this.#gone ??= new IndexedHeap("goneIndex", isLongerAway);
       this.#gone.push(entry);
@@ -154,6 +156,7 @@ function newEntry(record: WaiterRecord, bucket: Bucket): WaiterEntry {
   return {
     record,
     bucket,
+    width: 1,
     isOffered: false,
     isParked: false,
     readyIndex: -1,

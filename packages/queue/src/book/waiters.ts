@@ -24,7 +24,7 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
   );
   if (displaces !== undefined) putOutside(book, displaces.record);
   if (isAdmitted) enterPool(book, waiter, isReturning);
-  const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, width, cost } = waiter;
+  const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, demand } = waiter;
   book.put({
     kind: "waiter",
     key,
@@ -36,8 +36,7 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
     openMs,
     isInside: isAdmitted,
     awayAt,
-    width,
-    cost,
+    demand,
   });
 }
 

@@ -1,3 +1,4 @@
+import { widthOf } from "@slotkeeper/protocol";
 import { becomeBusy } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
@@ -59,7 +60,7 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   const { instance } = deciding.context;
   const standing = standingOf(book, input.session, book.now);
   const isLate = book.now >= input.deadlineAt;
-  if (!isLate && hasOtherDemand(standing, input, book.now)) return OTHER_DEMANDS;
+  if (!isLate && hasOtherDemand(standing, input.demand, book.now)) return OTHER_DEMANDS;
   if (standing.kind === "held" && !(isLate && standing.lease.keepUntil > input.deadlineAt))
     ownLease(book, standing.lease, instance, input.deadlineAt);
   // After its deadline a session gets no slot. A slot with a later deadline belongs to a later session of the same id.
@@ -91,7 +92,7 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }, isBegun: b
   const throttled = throttledFor(deciding, input.openMs);
   const isNew = !isBegun && input.isReturning !== true;
   const never = throttled === undefined ? impossible(book, input, slotsFor(deciding, input)) : undefined;
-  const refused = isNew && throttled === undefined ? (never ?? unknownCost(book, input)) : undefined;
+  const refused = isNew && throttled === undefined ? (never ?? unknownCost(book, input.demand)) : undefined;
   if (refused !== undefined) return { kind: "impossible", ...refused };
   const isRefused = throttled === undefined && never === undefined && !joinsCapacity(deciding, input);
   if (isRefused) return { kind: "mismatch", capacity: book.head.slots };
@@ -122,9 +123,10 @@ function joinsCapacity({ book, context }: Deciding, { limit, isReturning }: Inpu
  */
 function isAlone(
   { book, context, inputs }: Deciding,
-  { session, bucket, width, cost }: Input & { kind: "arrive" },
+  { session, bucket, demand }: Input & { kind: "arrive" },
 ): boolean {
   if (context.scheduler.isEnabled) return false;
+  const width = widthOf(demand);
   if (
     inputs.length > 1 ||
     book.size("waiter") > 0 ||
@@ -135,7 +137,7 @@ function isAlone(
     return false;
   const { breaker } = book.head;
   if (breaker.openedAt !== undefined) return false;
-  if (missingBudgets(book, cost).length > 0) return false;
+  if (missingBudgets(book, demand).length > 0) return false;
   const held = book.index.bucket(bucket)?.inFlight ?? 0;
   return held + width <= bucketLimit(book.policy, bucket) && (book.get("cooldown", bucket)?.until ?? 0) <= book.now;
 }
@@ -143,13 +145,13 @@ function isAlone(
 function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }): void {
   const { book } = deciding;
   const { instance, pollIntervalMs } = deciding.context;
-  const { session, bucket, weight, arrivedAt, deadlineAt, openMs, width, cost } = input;
+  const { session, bucket, weight, arrivedAt, deadlineAt, openMs, demand } = input;
   const awayAt = input.kind === "return" ? input.awayAt : undefined;
   if (book.size("waiter") === 0) becomeBusy(book, pollIntervalMs);
   const isReturning = input.kind === "arrive" && input.isReturning === true;
   addWaiter(
     book,
-    { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, width, cost },
+    { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, demand },
     isReturning,
   );
 }
@@ -260,8 +262,8 @@ function bury(deciding: Deciding, instance: string): Outcome {
 }
 
 function waiterOf(input: Input & { kind: "arrive" }, instance: string): WaiterRecord {
-  const { session: key, bucket, weight, arrivedAt, deadlineAt, openMs, width, cost } = input;
-  return { kind: "waiter", key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, isInside: true, width, cost };
+  const { session: key, bucket, weight, arrivedAt, deadlineAt, openMs, demand } = input;
+  return { kind: "waiter", key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, isInside: true, demand };
 }
 
 /** A repeated first call continues the session with its first arrival and a later deadline. */

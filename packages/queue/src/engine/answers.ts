@@ -1,4 +1,4 @@
-import type { BlockedBy, Costs, PollAnswer } from "@slotkeeper/protocol";
+import { type BlockedBy, type Demand, type PollAnswer, widthOf } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import { phaseFor } from "../book/breaker.ts";
 import { missingBudgets } from "../book/budgets.ts";
@@ -57,21 +57,21 @@ export function pendingAnswer(entry: Entry, now: number, isStoreLate = false): P
     session: entry.claims,
     position,
     waiters,
-    estimatedWaitMs: estimatedWait(host, position, entry.claims.cost),
+    estimatedWaitMs: estimatedWait(host, position, entry.claims.demand),
     blockedBy: isStoreLate ? "store" : blockedBy(host, id, now),
   };
 }
 
 /** Estimates the wait from the recent rate of grants and the refill of its own budgets. Undefined: nothing is known yet. */
-export function estimatedWait({ grantIntervalMs, book }: Host, position: number, cost?: Costs): number | undefined {
-  const refillMs = book.limits === undefined ? 0 : refilledAt(book, cost) - book.now;
+export function estimatedWait({ grantIntervalMs, book }: Host, position: number, demand?: Demand): number | undefined {
+  const refillMs = book.limits === undefined ? 0 : refilledAt(book, demand) - book.now;
   if (grantIntervalMs === undefined) return refillMs > 0 ? Math.round(refillMs) : undefined;
   return Math.round(Math.max(position * grantIntervalMs, refillMs));
 }
 
-/** When all budgets can pay the cost. */
-function refilledAt(book: Book, cost: Costs | undefined): number {
-  return Math.max(book.now, ...missingBudgets(book, cost).map(({ at }) => at));
+/** When all budgets can pay what the demand costs. */
+function refilledAt(book: Book, demand: Demand | undefined): number {
+  return Math.max(book.now, ...missingBudgets(book, demand).map(({ at }) => at));
 }
 
 /** What a pending session waits for. */
@@ -87,7 +87,7 @@ export function blockedBy(host: Host, session: string, now: number): BlockedBy |
   if (phaseFor(host.breaker(now), waiter.openMs) === "half-open") return "breaker";
   const { first } = book.head;
   if (first !== undefined && first !== session) return "behind-first";
-  const [missing] = first === session ? missingBudgets(book, waiter.cost).toSorted((a, b) => b.at - a.at) : [];
+  const [missing] = first === session ? missingBudgets(book, waiter.demand).toSorted((a, b) => b.at - a.at) : [];
   if (missing !== undefined) return `budget:${missing.name}`;
-  return book.free > 0 && waiter.width > book.free ? "width" : "host-limit";
+  return book.free > 0 && widthOf(waiter.demand) > book.free ? "width" : "host-limit";
 }

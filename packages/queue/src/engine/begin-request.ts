@@ -1,8 +1,8 @@
-import { type Costs, LIMITS, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import { type Demand, LIMITS, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import type { CallSignal } from "./call.ts";
 
 /** The first call of a session, for `FairQueue.begin`. A wrong field is a `TypeError`. */
-export interface BeginRequest {
+export interface BeginRequest extends Demand {
   /** The host's key. */
   readonly host: string;
   readonly hostname?: string | undefined;
@@ -18,10 +18,6 @@ export interface BeginRequest {
   readonly waitMs?: number | undefined;
   readonly maxWaitMs?: number | undefined;
   readonly throttleWindowMs?: number | undefined;
-  /** How many slots the session needs. They are granted together. */
-  readonly width?: number | undefined;
-  /** What the request costs, by the name of the budget. A budget that is not named costs its default. */
-  readonly cost?: Costs | undefined;
   /** The capacity of a named semaphore. */
   readonly limit?: number | undefined;
   readonly signal?: CallSignal | undefined;

@@ -1,4 +1,4 @@
-import type { BlockedBy } from "@slotkeeper/protocol";
+import { type BlockedBy, widthOf } from "@slotkeeper/protocol";
 import { blockedBy, estimatedWait } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
 import type { Entry } from "./entry.ts";
@@ -139,7 +139,7 @@ export function inspect(host: Host, engine: EngineContext): HostInspection {
     ...dumpHost(host, engine),
     waiting: entries.map((entry) => {
       const { position } = host.placeOf(entry.id, now);
-      const estimatedWaitMs = estimatedWait(host, position, entry.claims.cost);
+      const estimatedWaitMs = estimatedWait(host, position, entry.claims.demand);
       return { ...dumpWaiting(entry), position, blockedBy: blockedBy(host, entry.id, now), estimatedWaitMs };
     }),
   };
@@ -188,7 +188,7 @@ function dumpWaiting({ host, claims, calls }: Entry): WaitingDump {
     isAwake: waiter?.awayAt === undefined,
     arrivedAt: claims.arrivedAt,
     polls: calls.length,
-    width: claims.width ?? 1,
+    width: widthOf(claims.demand),
   };
 }
 

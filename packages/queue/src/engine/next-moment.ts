@@ -27,7 +27,7 @@ function moments(book: Book, collectMs: number): (number | undefined)[] {
     // While it waits, no other waiter is granted.
     first?.deadlineAt,
     first?.awayAt && first.awayAt + collectMs,
-    first && Math.max(...missingBudgets(book, first.cost).map(({ at }) => at)),
+    first && Math.max(...missingBudgets(book, first.demand).map(({ at }) => at)),
     index.nextLease?.endsAt,
     index.nextOffer?.lapsesAt,
     book.free > 0 ? index.nextCoolAt : undefined,

@@ -1,3 +1,4 @@
+import { widthOf } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { Line, Ranking } from "../order/contract.ts";
@@ -95,6 +96,6 @@ function addTo(ranking: Ranking, line: LineCopy): void {
   const head = line.waiters[line.next];
   line.headAt = head?.arrivedAt ?? 0;
   line.headKey = head?.key ?? "";
-  line.headWidth = head?.width ?? 1;
+  line.headWidth = widthOf(head?.demand);
   ranking.push(line);
 }

@@ -94,9 +94,12 @@ export function answeringInProgress(): Plant {
   return { instanceStore, queue };
 }
 
-/** The store forgets the width of these records. */
+/** The store forgets how many slots these records need or have. */
 export function narrowed(kind: "lease" | "waiter"): Plant {
-  const narrow = (record: BookRecord) => (record.kind === kind ? { ...record, width: 1 } : record);
+  const narrow = (record: BookRecord): BookRecord => {
+    if (record.kind !== kind) return record;
+    return record.kind === "lease" ? { ...record, width: 1 } : { ...record, demand: undefined };
+  };
   return {
     store: (store) =>
       patched(store, {

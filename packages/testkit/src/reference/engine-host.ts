@@ -1,3 +1,4 @@
+import type { Demand } from "@slotkeeper/protocol";
 import {
   availableOf,
   Book,
@@ -55,7 +56,7 @@ interface WaiterView {
   readonly isInside: boolean;
   readonly awayAt: number | undefined;
   readonly deadlineAt: number;
-  readonly width: number;
+  readonly demand: Demand | undefined;
 }
 
 interface EndView {
@@ -173,8 +174,8 @@ function viewOf(book: Book | undefined, now: number): View {
       .map(({ key: session, instance, lapsesAt, width }) => ({ session, instance, lapsesAt, width }))
       .toSorted(bySession),
     waiters: [...book.all("waiter")]
-      .map(({ key: session, bucket, instance, isInside, awayAt, deadlineAt, width }) => {
-        return { session, bucket, instance, isInside, awayAt, deadlineAt, width };
+      .map(({ key: session, bucket, instance, isInside, awayAt, deadlineAt, demand }) => {
+        return { session, bucket, instance, isInside, awayAt, deadlineAt, demand };
       })
       .toSorted(bySession),
     ends: [...book.all("ending")]
@@ -206,8 +207,8 @@ function viewOfReference(book: ReferenceBook, now: number): View {
       .map(({ session, instance, endsAt: lapsesAt, width }) => ({ session, instance, lapsesAt, width }))
       .toSorted(bySession),
     waiters: book.waiters
-      .map(({ session, bucket, instance, isInside, awayAt, deadlineAt, width }) => {
-        return { session, bucket, instance, isInside, awayAt, deadlineAt, width };
+      .map(({ session, bucket, instance, isInside, awayAt, deadlineAt, demand }) => {
+        return { session, bucket, instance, isInside, awayAt, deadlineAt, demand };
       })
       .toSorted(bySession),
     ends: book.ends

@@ -1,3 +1,4 @@
+import { widthOf } from "@slotkeeper/protocol";
 import { type Bucket, first, type Waiter } from "./next-waiter.ts";
 import { HOUR_MS, SlotsAndEnds } from "./slots-and-ends.ts";
 
@@ -68,7 +69,7 @@ export class HandOut extends SlotsAndEnds {
     // A waiter outside stands behind the one of its bucket inside.
     const enters = this.entrant(({ bucket }) => {
       const next = this.head(bucket, collectMs) ?? this.entrant((one) => one.bucket === bucket);
-      return this.obstacle(bucket, next?.width ?? 1) === undefined;
+      return this.obstacle(bucket, widthOf(next?.demand)) === undefined;
     });
     if (leaves === undefined || enters === undefined) return false;
     leaves.isInside = false;
@@ -98,7 +99,7 @@ export class HandOut extends SlotsAndEnds {
       }
       const isAhead = (one: Bucket) => best === undefined || this.best([best, one], collectMs) === one;
       this.refuse(blocked.filter((one) => one.refusedAt === undefined && isAhead(one)));
-      const isFirst = waiter !== undefined && (waiter.width > this.free || !this.canPay(waiter.cost));
+      const isFirst = waiter !== undefined && (widthOf(waiter.demand) > this.free || !this.canPay(waiter.demand));
       this.first = isFirst ? waiter.session : undefined;
       if (waiter === undefined || this.first !== undefined) return;
       const bucket = this.buckets.find((one) => one.bucket === waiter.bucket) as Bucket;
@@ -116,7 +117,7 @@ export class HandOut extends SlotsAndEnds {
     const head = (bucket: Bucket | undefined) => bucket && this.head(bucket.bucket, collectMs);
     const best = head(this.best(open, collectMs));
     const isPassed =
-      best !== undefined && best.width > this.free && this.canPay(best.cost) && !this.isInShare(best.bucket);
+      widthOf(best?.demand) > this.free && this.canPay(best?.demand) && !this.isInShare(best?.bucket ?? "");
     const narrow = open.filter(({ bucket }) => this.headWidth(bucket, collectMs) <= this.free);
     // Whether its client is present is found out before the next one takes its place.
     const isGone = best !== undefined && (this.isAwayHere(best) || best.deadlineAt <= this.now);
@@ -132,7 +133,8 @@ export class HandOut extends SlotsAndEnds {
   }
 
   /** The limits can never allow it. */
-  isImpossible({ bucket, width, cost }: Pick<Waiter, "bucket" | "width" | "cost">): boolean {
+  isImpossible({ bucket, demand }: Pick<Waiter, "bucket" | "demand">): boolean {
+    const [width, cost] = [widthOf(demand), demand?.cost];
     const isDear = Object.entries(this.policy.budgets ?? {}).some(([name, { burst }]) => (cost?.[name] ?? 0) > burst);
     return width > this.policy.slots || width > this.limit(bucket) || isDear;
   }
@@ -143,11 +145,20 @@ export class HandOut extends SlotsAndEnds {
 
   /** A waiter with an open poll here gets a lease, any other an offer. */
   hand(waiter: Waiter, isProbe: boolean): void {
-    const { session, bucket, weight, width, deadlineAt: keepUntil } = waiter;
+    const { session, bucket, weight, demand, deadlineAt: keepUntil } = waiter;
     const { instance, isPolledHere, newSecret, collectMs } = this.context;
     const offer = this.offerOf(session);
-    const paid = offer === undefined ? this.pay(session, waiter.cost) : offer.paid;
-    const slot = { session, bucket, width, paid, since: this.now, isProbe, isReleased: false, keepUntil };
+    const paid = offer === undefined ? this.pay(session, demand) : offer.paid;
+    const slot = {
+      session,
+      bucket,
+      width: widthOf(demand),
+      paid,
+      since: this.now,
+      isProbe,
+      isReleased: false,
+      keepUntil,
+    };
     const { cooldownMs } = this.policy;
     const active = this.activate(bucket, weight);
     if (this.now - (active.refusedAt ?? this.now) >= (cooldownMs > 0 ? cooldownMs : REFUSED_MS))

@@ -1,4 +1,4 @@
-import type { Costs } from "@slotkeeper/protocol";
+import { type Costs, type Demand, widthOf } from "@slotkeeper/protocol";
 import type { BreakerState, DecideContext, HostPolicy, Input, LiveLimits, SessionEnd } from "@slotkeeper/queue";
 
 import type { Paid, ReplayedBudget } from "./budgets.ts";
@@ -10,7 +10,7 @@ import type { Paid, ReplayedBudget } from "./budgets.ts";
 
 type Joining = Pick<
   Input & { kind: "return" },
-  "session" | "bucket" | "weight" | "arrivedAt" | "deadlineAt" | "openMs" | "awayAt" | "width" | "cost"
+  "session" | "bucket" | "weight" | "arrivedAt" | "deadlineAt" | "openMs" | "awayAt" | "demand"
 >;
 /** A session that waits, with a place in the pool or outside of it. */
 export type Waiter = { -readonly [K in keyof Joining]: Joining[K] | (K extends "awayAt" ? undefined : never) } & {
@@ -18,7 +18,8 @@ export type Waiter = { -readonly [K in keyof Joining]: Joining[K] | (K extends "
   isInside: boolean;
 };
 /** Slots that are held, or offered: then they have no token yet, and the session still waits. */
-export type Slot = Pick<Joining, "session" | "bucket" | "width"> & {
+export type Slot = Pick<Joining, "session" | "bucket"> & {
+  readonly width: number;
   readonly token: string | undefined;
   readonly fence: number;
   readonly since: number;
@@ -125,7 +126,7 @@ export class State {
     const passed = Math.max(0, at - this.now);
     const active = this.buckets.filter(({ bucket }) => this.isActive(bucket));
     const demand = sum(active, ({ bucket }) =>
-      Math.min(this.limit(bucket), this.held(bucket) + widths(this.waiting(bucket))),
+      Math.min(this.limit(bucket), this.held(bucket) + wanted(this.waiting(bucket))),
     );
     if (active.length > 0)
       this.meter += (Math.min(this.policy.slots, demand) / sum(active, ({ weight }) => weight)) * passed;
@@ -160,7 +161,7 @@ export class State {
   }
 
   headWidth(bucket: string, collectMs: number): number {
-    return this.head(bucket, collectMs)?.width ?? 1;
+    return widthOf(this.head(bucket, collectMs)?.demand);
   }
 
   /** Of waiters that arrived at the same time, the first one by name is the oldest. */
@@ -205,7 +206,8 @@ export class State {
 
   /** The greatest width of a request in the pool, or with slots. */
   get widest(): number {
-    return Math.max(1, ...[...this.inside(), ...this.slots].map(({ width }) => width));
+    const waiting = this.inside().map(({ demand }) => widthOf(demand));
+    return Math.max(1, ...waiting, ...this.slots.map(({ width }) => width));
   }
 
   /** A wide waiter is first only while its bucket owns a part of the slots: zone 1. */
@@ -226,19 +228,19 @@ export class State {
   }
 
   /** What a request costs, of every budget of the host. */
-  costs(cost: Costs | undefined): Costs {
+  costs({ cost }: Demand = {}): Costs {
     return Object.fromEntries(
       Object.entries(this.policy.budgets ?? {}).map(([name, budget]) => [name, cost?.[name] ?? budget.default]),
     );
   }
 
-  canPay(cost: Costs | undefined): boolean {
-    return Object.entries(this.costs(cost)).every(([name, amount]) => this.budgets[name]?.canPay(amount, this.now));
+  canPay(demand: Demand | undefined): boolean {
+    return Object.entries(this.costs(demand)).every(([name, amount]) => this.budgets[name]?.canPay(amount, this.now));
   }
 
-  pay(session: string, cost: Costs | undefined): Paid | undefined {
+  pay(session: string, demand: Demand | undefined): Paid | undefined {
     if (this.policy.budgets === undefined) return undefined;
-    const costs = this.costs(cost);
+    const costs = this.costs(demand);
     for (const [name, amount] of Object.entries(costs))
       this.budgets[name]?.charges.push({ session, at: this.now, amount });
     return { at: this.now, costs };
@@ -299,6 +301,11 @@ function sum<T>(items: readonly T[], valueOf: (item: T) => number): number {
 
 function widths(items: readonly { readonly width: number }[]): number {
   return sum(items, ({ width }) => width);
+}
+
+/** The slots that waiters need. */
+function wanted(waiters: readonly Pick<Waiter, "demand">[]): number {
+  return sum(waiters, ({ demand }) => widthOf(demand));
 }
 
 type Key = number | string;

@@ -1,3 +1,4 @@
+import { widthOf } from "@slotkeeper/protocol";
 import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue";
 import { type Bucket, NO_NUMBERS, type Slot, type Waiter } from "./next-waiter.ts";
 import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, KEPT_MS } from "./slots-and-ends.ts";
@@ -117,13 +118,15 @@ export class ReferenceBook extends TimeAndLimits {
 
   /** A repeated first call has a later deadline, which the session or its end gets. */
   arrive(input: InputOf<"arrive">): Outcome {
-    const { session, arrivedAt, deadlineAt, width, cost } = input;
+    const { session, arrivedAt, deadlineAt, demand } = input;
     const { instance } = this.context;
     const { lease, waiter, end } = this.standing(session);
     const isLate = this.now >= deadlineAt;
-    const known = lease ?? ((waiter?.deadlineAt ?? 0) > this.now ? waiter : undefined);
-    const isOther = known?.width !== width || (known === waiter && sorted(waiter?.cost) !== sorted(cost));
-    if (!isLate && known !== undefined && isOther) return { kind: "other-demands" };
+    const isOther =
+      lease === undefined
+        ? (waiter?.deadlineAt ?? 0) > this.now && sorted(waiter?.demand) !== sorted(demand)
+        : lease.width !== widthOf(demand);
+    if (!isLate && isOther) return { kind: "other-demands" };
     // After its deadline a session gets no slot, but may find the one it has.
     if (lease !== undefined && !(isLate && lease.keepUntil > deadlineAt))
       Object.assign(lease, { instance, keepUntil: Math.max(lease.keepUntil, deadlineAt) });
@@ -168,17 +171,7 @@ export class ReferenceBook extends TimeAndLimits {
 
   /** A newcomer displaces the youngest of a bucket with two places more; a session that returns, a younger one of a larger bucket. */
   join(
-    {
-      session,
-      bucket,
-      weight,
-      arrivedAt,
-      deadlineAt,
-      openMs,
-      awayAt,
-      width,
-      cost,
-    }: Omit<Waiter, "instance" | "isInside">,
+    { session, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, demand }: Omit<Waiter, "instance" | "isInside">,
     isReturning: boolean,
   ): void {
     const { heat } = this;
@@ -194,8 +187,7 @@ export class ReferenceBook extends TimeAndLimits {
       deadlineAt,
       openMs,
       awayAt,
-      width,
-      cost,
+      demand,
       instance: this.context.instance,
       isInside: false,
     };
@@ -334,7 +326,8 @@ export class ReferenceBook extends TimeAndLimits {
   }
 }
 
-/** Costs as text, whatever the order of their names. */
-function sorted(costs: object = {}): string {
-  return JSON.stringify(Object.entries(costs).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+/** A demand as text, whatever the order of its names. */
+function sorted(demand: object = {}): string {
+  const entries = Object.entries(demand).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify(entries.map(([name, value]) => [name, typeof value === "object" ? sorted(value) : value]));
 }

@@ -1,4 +1,4 @@
-import type { FairQueueConfig } from "@slotkeeper/protocol";
+import { type Demand, demandOf, type FairQueueConfig, widthOf } from "@slotkeeper/protocol";
 import {
   type DecideContext,
   type Input,
@@ -20,8 +20,7 @@ export interface Changed {
 /** A session as its clients know it. After its deadline, the id is used for another one. */
 interface Life {
   readonly bucket: string;
-  readonly width: number;
-  readonly cost: { readonly tokens: number } | undefined;
+  readonly demand: Demand | undefined;
   readonly arrivedAt: number;
   deadlineAt: number;
   pendingAt: number | undefined;
@@ -78,7 +77,8 @@ export class Side {
     const arrivedAt = this.#now + aheadMs + (this.#history.hasTies ? 0 : this.#arrivals++ / 16_384);
     const width = 1 + (number % this.#history.mostWidth);
     const cost = number % 5 < 2 ? { tokens: number % 7 } : undefined;
-    const life = { bucket, width, cost, arrivedAt, deadlineAt: this.#now + maxWaitMs, pendingAt: undefined };
+    const demand = demandOf({ width, cost });
+    const life = { bucket, demand, arrivedAt, deadlineAt: this.#now + maxWaitMs, pendingAt: undefined };
     this.#lives.set(session, life);
     return life;
   }
@@ -140,7 +140,8 @@ export class Side {
     if (kind === "extend") life.deadlineAt = Math.max(life.deadlineAt, now + 500);
     const { bucket, arrivedAt, deadlineAt } = life;
     // Now and then a repeated first call asks for another width.
-    const width = kind === "extend" && isOdd ? life.width + 1 : life.width;
+    const isOther = kind === "extend" && isOdd;
+    const demand = isOther ? { ...life.demand, width: widthOf(life.demand) + 1 } : life.demand;
     const pendingAt = isOdd ? life.pendingAt : undefined;
     const limits = this.#limits(step);
     const openMs = number < 100 ? number * 10 : limits.policy.breaker.openMs;
@@ -151,8 +152,7 @@ export class Side {
       arrivedAt,
       deadlineAt,
       openMs,
-      width,
-      cost: life.cost,
+      demand,
     };
     const at = now - (number % 3) * 60;
     const ending = { kind: "end", session, bucket, arrivedAt, keepUntil: deadlineAt, pendingAt, at } as const;

@@ -1,3 +1,4 @@
+import { widthOf } from "@slotkeeper/protocol";
 import type { Impossible, Input } from "@slotkeeper/queue";
 import { ReplayedBudget } from "./budgets.ts";
 import { HandOut, OFFER_MS } from "./hand-out.ts";
@@ -58,7 +59,7 @@ export class TimeAndLimits extends HandOut {
   }
 
   /** A cost of a budget that the host does not have. */
-  unknownCost({ cost = {} }: InputOf<"arrive">): Impossible | undefined {
+  unknownCost({ demand: { cost = {} } = {} }: InputOf<"arrive">): Impossible | undefined {
     const name = Object.keys(cost).find((one) => this.policy.budgets?.[one] === undefined);
     if (name === undefined) return undefined;
     const limit = "because the host has no such budget";
@@ -79,7 +80,8 @@ export class TimeAndLimits extends HandOut {
   }
 
   /** Why the limits can never allow the session. A semaphore without users has the slots that its first user asks for. */
-  never({ bucket, width, limit, cost }: InputOf<"arrive">): Impossible | undefined {
+  never({ bucket, limit, demand }: InputOf<"arrive">): Impossible | undefined {
+    const [width, cost] = [widthOf(demand), demand?.cost];
     const isUnset = this.context.isSemaphore && this.capacity === undefined;
     const slots = isUnset ? (limit ?? this.policy.slots) : this.policy.slots;
     const asked = { field: "width", value: width } as const;

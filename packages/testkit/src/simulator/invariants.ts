@@ -1,4 +1,4 @@
-import type { GrantedAnswer } from "@slotkeeper/protocol";
+import { type GrantedAnswer, widthOf } from "@slotkeeper/protocol";
 import type { BookRecord, KeptCommit, KeptHost, QueueEvent } from "@slotkeeper/queue";
 import { differenceOf } from "./book-equality.ts";
 import { FleetCounts, isCounted } from "./fleet-counts.ts";
@@ -84,7 +84,7 @@ export class Invariants {
 
   onGrantAnswered({ session: claims, slotToken, width }: GrantedAnswer, askedAt: number): void {
     const { id, host, arrivedAt, deadlineAt } = claims;
-    const asked = claims.width ?? 1;
+    const asked = widthOf(claims.demand);
     if (width !== asked) this.#fault("V11", `${id} asked for ${asked} slots and got ${width}`);
     const session = `${id} of ${arrivedAt}`;
     const before = this.#slotOf.get(session) ?? slotToken;

@@ -1,3 +1,4 @@
+import { widthOf } from "@slotkeeper/protocol";
 import type { KeptHost, RecordKind, RecordOf, WaiterRecord } from "@slotkeeper/queue";
 import type { SimInstance } from "./sim-instance.ts";
 import type { World } from "./world.ts";
@@ -71,12 +72,12 @@ export class WorkConservation {
     const inFlight = [...held.values()].reduce((sum, count) => sum + count, 0);
     const waiters = of(kept, "waiter");
     // Slots may stay free for a wide waiter, but not if there are enough for the widest.
-    if (inFlight + Math.max(1, ...waiters.map(({ width }) => width)) > kept.head.slots) return undefined;
+    if (inFlight + Math.max(1, ...waiters.map(({ demand }) => widthOf(demand))) > kept.head.slots) return undefined;
     const { maxSlotPerIp = 0, maxWaitersPerIp = 0 } = this.#world.plan.config;
     const limit = maxSlotPerIp > 0 ? maxSlotPerIp : Number.POSITIVE_INFINITY;
     // Which waiter of the bucket is its oldest is not known here: for one of this width the bucket has no room.
     const isBlocked = (name: string, choose: (...widths: number[]) => number) => {
-      const width = choose(...waiters.filter(({ bucket }) => bucket === name).map((one) => one.width));
+      const width = choose(...waiters.filter(({ bucket }) => bucket === name).map(({ demand }) => widthOf(demand)));
       return isCooling(kept, name, now) || (name !== "" && (held.get(name) ?? 0) + width > limit);
     };
     const inside = waiters.filter(({ isInside }) => isInside);

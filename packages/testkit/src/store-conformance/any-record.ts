@@ -68,8 +68,7 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
     openMs: amount,
     isInside: flag,
     awayAt: maybe(instant),
-    width,
-    cost: maybe(costs),
+    demand: maybe(fc.record({ width: maybe(width), cost: maybe(costs) }, { noNullPrototype: true })),
   },
   budget: {
     limit: amount,
