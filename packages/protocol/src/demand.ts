@@ -1,6 +1,9 @@
 /** Amounts by the names of budgets. */
 export type Costs = { readonly [budget: string]: number };
 
+/** The values of a request for the keys of a host, by the name of the key. */
+export type KeyValues = { readonly [key: string]: string };
+
 /**
  * What a request asks for besides its place in the queue. It goes unchanged from the first call into the token of the
  * session, the waiter and the decision. Most requests ask for nothing special: they have no demand at all.
@@ -10,12 +13,19 @@ export interface Demand {
   readonly width?: number | undefined;
   /** What the request costs, by the name of the budget. A budget that is not named costs its default. */
   readonly cost?: Costs | undefined;
+  /** Whose limits apply besides those of the host and the bucket: the values of the host's keys. */
+  readonly keys?: KeyValues | undefined;
 }
 
 /** The demand of a first call, in the one form in which it is kept. Undefined: one slot, and nothing special. */
-export function demandOf({ width = 1, cost }: Demand): Demand | undefined {
-  if (width === 1 && isEmpty(cost)) return undefined;
-  return { ...(width === 1 ? {} : { width }), ...(isEmpty(cost) ? {} : { cost }) };
+export function demandOf({ width = 1, cost, keys }: Demand): Demand | undefined {
+  const given = keys === undefined ? [] : Object.entries(keys).filter(([, value]) => value !== "");
+  if (width === 1 && isEmpty(cost) && given.length === 0) return undefined;
+  return {
+    ...(width === 1 ? {} : { width }),
+    ...(isEmpty(cost) ? {} : { cost }),
+    ...(given.length === 0 ? {} : { keys: Object.fromEntries(given) }),
+  };
 }
 
 /** How many slots the demand needs. */
@@ -25,7 +35,7 @@ export function widthOf(demand: Demand | undefined): number {
 
 /** Whether two demands in their kept form ask for the same. */
 export function isSameDemand(a: Demand | undefined, b: Demand | undefined): boolean {
-  return a === b || (widthOf(a) === widthOf(b) && isSameMap(a?.cost, b?.cost));
+  return a === b || (widthOf(a) === widthOf(b) && isSameMap(a?.cost, b?.cost) && isSameMap(a?.keys, b?.keys));
 }
 
 /** Whether two objects have the same entries, whatever their order. */

@@ -9,7 +9,7 @@ export type {
   ServiceConfig,
   WeightedSchedulerConfig,
 } from "./config.ts";
-export { type Costs, type Demand, demandOf, isSameDemand, widthOf } from "./demand.ts";
+export { type Costs, type Demand, demandOf, isSameDemand, type KeyValues, widthOf } from "./demand.ts";
 export { API_PREFIX, LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
 export { PROBLEMS, type ProblemCode } from "./problems.ts";
 export {
@@ -42,6 +42,15 @@ export {
   type Resolved,
   resolveLimits,
 } from "./settings/host-limits.ts";
+export {
+  BUCKET_KEY,
+  KEY_SETTINGS,
+  type KeyLimits,
+  type KeyPolicy,
+  keyLimitsOf,
+  keyProblems,
+  resolveKeys,
+} from "./settings/key-settings.ts";
 export { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "./settings/queue-settings.ts";
 export { defaultsOf, type Setting, type Settings } from "./settings/setting.ts";
 export { breakerCause, type ShownTexts, type WaitCause, waitCause } from "./wait-cause.ts";

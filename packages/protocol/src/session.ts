@@ -35,7 +35,7 @@ const BLOCKED_BY = {
 } as const;
 
 /** What stands between a pending session and its slot. */
-export type BlockedBy = keyof typeof BLOCKED_BY | `budget:${string}`;
+export type BlockedBy = keyof typeof BLOCKED_BY | `budget:${string}` | `key:${string}`;
 /** All of them. */
 export const BLOCKED_BY_NAMES = Object.keys(BLOCKED_BY);
 
@@ -51,6 +51,7 @@ export const BLOCKED_BY_NAMES = Object.keys(BLOCKED_BY);
  */
 export function blockedByWords(blockedBy: string | undefined): string | undefined {
   if (blockedBy?.startsWith("budget:") === true) return `${blockedBy.slice("budget:".length)} used up`;
+  if (blockedBy?.startsWith("key:") === true) return `${blockedBy.slice("key:".length)} at its limit`;
   return (BLOCKED_BY as { readonly [cause: string]: string })[blockedBy ?? ""];
 }
 

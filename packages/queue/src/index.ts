@@ -1,4 +1,6 @@
 /** `@slotkeeper/queue`: the fair queue as a pure engine. It has no I/O and no clock of its own: the caller passes them in. */
+
+export { policyOfAccount } from "./book/accounts.ts";
 export { Book } from "./book/book.ts";
 export { type BreakerView, phaseFor } from "./book/breaker.ts";
 export { availableOf } from "./book/budgets.ts";

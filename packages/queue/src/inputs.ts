@@ -88,8 +88,9 @@ export type Outcome =
 export interface Impossible {
   /** The field of the request. */
   readonly field: string;
-  readonly value: number;
-  /** The largest value that the limits allow. Undefined: the field must be absent. */
+  /** Undefined: the field is missing, and must be present. */
+  readonly value: number | string | undefined;
+  /** The largest value that the limits allow. Undefined: the field must be absent, or present. */
   readonly most: number | undefined;
   /** Which limit that is. */
   readonly limit: string;

@@ -28,7 +28,8 @@ export interface BudgetPolicy {
 /** The budgets of a host, by name. */
 export type BudgetPolicies = { readonly [name: string]: BudgetPolicy };
 
-interface BudgetConfig {
+/** One budget of a configuration. */
+export interface BudgetConfig {
   readonly limit: number;
   readonly perSeconds: number;
   readonly burst?: number | undefined;
@@ -46,8 +47,7 @@ export function resolveBudgets(budgets: { readonly [name: string]: BudgetConfig 
 
 /** What is wrong with the budgets of a configuration, as a sentence each, with the path of the key. */
 export function budgetProblems(budgets: unknown, path: string, most: number): string[] {
-  if (typeof budgets !== "object" || budgets === null || Array.isArray(budgets))
-    return [`Expected \`${path}\` to be an object of budgets, got ${JSON.stringify(budgets)}`];
+  if (!isRecord(budgets)) return [`Expected \`${path}\` to be an object of budgets, got ${JSON.stringify(budgets)}`];
   const names = Object.keys(budgets);
   const many = names.length > most ? [`Expected \`${path}\` to have at most ${most} budgets, got ${names.length}`] : [];
   return [
@@ -82,6 +82,10 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
       Number.isFinite(cost) && (cost as number) >= 0 && !((cost as number) > (burst as number)),
     ),
   ];
+}
+
+export function isRecord(value: unknown): value is { readonly [field: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isAbove0(value: unknown): boolean {

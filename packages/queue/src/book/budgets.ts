@@ -1,11 +1,11 @@
-import type { BudgetPolicies, BudgetPolicy, Costs, Demand } from "@slotkeeper/protocol";
+import type { BudgetPolicy, Costs, KeyPolicy } from "@slotkeeper/protocol";
 import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } from "slotkeeper/parts";
-import type { HostPolicy } from "../host-policy.ts";
+import { accountsOf, budgetOfAccount, keyAccounts, policyOfAccount } from "./accounts.ts";
 import type { Book } from "./book.ts";
-import type { BudgetRecord, Charge } from "./records.ts";
+import type { Charge, WaiterRecord } from "./records.ts";
 
 /**
- * The budgets of a host. They refill continuously by store time (`level.ts` of the library). Only this file writes budget
+ * The budgets of a host and of the values of its keys (`accounts.ts`). They refill continuously by store time (`level.ts` of the library). Only this file writes budget
  * records and `fullAt`.
  *
  * PAY1 In any interval T the charges of a budget, net of refunds and without debts, are at most burst + limit × T / perMs.
@@ -15,52 +15,72 @@ import type { BudgetRecord, Charge } from "./records.ts";
  * PAY5 Changed limits keep what was spent, in units and by name. A budget without a record is full.
  */
 
-const NONE: BudgetPolicies = {};
+type Asking = Pick<WaiterRecord, "bucket" | "demand">;
 
-/** What a request costs, of every budget of the host. Undefined: the host has none. */
-function costsOf({ budgets }: HostPolicy, demand: Demand | undefined): Costs | undefined {
-  if (budgets === undefined) return undefined;
-  const cost = demand?.cost;
-  return Object.fromEntries(Object.entries(budgets).map(([name, budget]) => [name, cost?.[name] ?? budget.default]));
-}
-
-/** The budgets that cannot pay what the demand costs now, with the time at which each can. */
-export function missingBudgets(
-  book: Book,
-  demand: Demand | undefined,
-): { readonly name: string; readonly at: number }[] {
-  return Object.entries(costsOf(book.policy, demand) ?? NONE).flatMap(([name, amount]) => {
-    const at = payableAt(levelOf(book, name), policyOf(book, name), amount as number, book.now);
-    return at === 0 ? [] : [{ name, at }];
+/** The budgets that cannot pay for the request now, with the time at which each can. */
+export function missingBudgets(book: Book, asking: Asking): { readonly name: string; readonly at: number }[] {
+  return accountsOf(book.policy, asking, book.index.refills).flatMap(({ account, amount }) => {
+    const at = payableFrom(book, account, amount);
+    return at === 0 ? [] : [{ name: budgetOfAccount(account), at }];
   });
 }
 
-/** PAY2. Undefined: nothing was charged. */
-export function pay(book: Book, demand: Demand | undefined): Charge | undefined {
-  const costs = costsOf(book.policy, demand);
-  if (costs === undefined) return undefined;
-  for (const [name, amount] of Object.entries(costs))
-    change(book, name, (level) => charge(level, policyOf(book, name), amount, book.now));
-  return { at: book.now, costs };
+/** When the budgets of a key can pay for the request; 0: now. */
+export function keyPayableAt(book: Book, key: KeyPolicy, asking: Asking): number {
+  const accounts = keyAccounts(key, asking, book.index.refills);
+  return Math.max(0, ...accounts.map(({ account, amount }) => payableFrom(book, account, amount)));
+}
+
+/** 0: the budget can pay now. Otherwise the time at which it can. */
+function payableFrom(book: Book, account: string, amount: number): number {
+  return payableAt(levelOf(book, account), policyOf(book, account), amount, book.now);
+}
+
+/** PAY2. Undefined: the request asks for nothing special, and nothing is charged. */
+export function pay(book: Book, asking: Asking): Charge | undefined {
+  const accounts = accountsOf(book.policy, asking, book.index.refills);
+  const { demand } = asking;
+  if (accounts.length === 0 && demand === undefined) return undefined;
+  for (const { account, amount } of accounts)
+    change(book, account, (level) => charge(level, policyOf(book, account), amount, book.now));
+  const costs = Object.fromEntries(accounts.map(({ account, amount }) => [account, amount]));
+  return { at: book.now, costs, asked: demand };
 }
 
 /** Gives back everything. A budget that the host no longer has is left as it is. */
 export function giveBack(book: Book, paid: Charge | undefined): void {
-  if (paid !== undefined) settle(book, paid, Object.fromEntries(Object.keys(paid.costs).map((name) => [name, 0])));
+  if (paid === undefined) return;
+  for (const [account, estimate] of Object.entries(paid.costs)) correct(book, account, paid.at, estimate, 0);
 }
 
 /** Replaces the charges of the named budgets by what was really used. Unknown names and impossible amounts are ignored. */
 export function settle(book: Book, { at, costs }: Charge, used: Costs): void {
-  for (const [name, amount] of Object.entries(used)) {
-    const estimate = costs[name];
-    if (estimate === undefined || book.policy.budgets?.[name] === undefined || amount === estimate) continue;
-    if (!Number.isFinite(amount) || amount < 0) continue;
-    const budget = policyOf(book, name);
-    change(book, name, (level) => {
-      if (amount < estimate) refund(level, budget, estimate - amount, at, book.now);
-      else charge(level, budget, Math.min(amount - estimate, payableDebt(level, budget, book.now)), book.now);
-    });
+  for (const [account, estimate] of Object.entries(costs)) {
+    const name = budgetOfAccount(account);
+    const amount = Object.hasOwn(used, name) ? used[name] : undefined;
+    if (amount === undefined || !Number.isFinite(amount) || amount < 0) continue;
+    correct(book, account, at, estimate, amount);
   }
+}
+
+function correct(book: Book, account: string, at: number, estimate: number, amount: number): void {
+  const budget = policyOfAccount(book.policy, account);
+  if (budget === undefined || amount === estimate) return;
+  change(book, account, (level) => {
+    if (amount < estimate) refund(level, budget, estimate - amount, at, book.now);
+    else charge(level, budget, Math.min(amount - estimate, payableDebt(level, budget, book.now)), book.now);
+  });
+}
+
+/** What a grant was charged, by the name of the budget: of the host, otherwise the most of a key. Undefined: nothing. */
+export function chargedOf(paid: Charge | undefined): Costs | undefined {
+  const charged: { [name: string]: number } = {};
+  for (const [account, amount] of Object.entries(paid?.costs ?? {})) {
+    const name = budgetOfAccount(account);
+    const isOfHost = paid !== undefined && Object.hasOwn(paid.costs, name);
+    charged[name] = isOfHost ? (paid.costs[name] as number) : Math.max(charged[name] ?? 0, amount);
+  }
+  return Object.keys(charged).length === 0 ? undefined : charged;
 }
 
 /** PAY4. */
@@ -71,7 +91,7 @@ function payableDebt(level: Level, budget: BudgetPolicy, now: number): number {
 /** PAY5. Call when the limits have changed. */
 export function keepSpent(book: Book): void {
   for (const record of Array.from(book.all("budget"))) {
-    const budget = book.policy.budgets?.[record.key] ?? record;
+    const budget = policyOfAccount(book.policy, record.key) ?? record;
     if (budget.limit === record.limit && budget.perMs === record.perMs && budget.burst === record.burst) continue;
     const level = copyOf(record.level);
     freeze(level, record, book.now);
@@ -81,17 +101,10 @@ export function keepSpent(book: Book): void {
 
 /** Deletes the records of budgets that are full, and notes when the others will be. */
 export function tidyBudgets(book: Book): void {
-  let fullAt: number | undefined;
-  for (const record of Array.from(book.all("budget"))) {
-    const at = fullAgainAt(record);
-    if (at <= book.now) book.del("budget", record.key);
-    else fullAt = Math.max(fullAt ?? at, at);
-  }
-  if (book.head.fullAt !== fullAt) book.draft.fullAt = fullAt;
-}
-
-function fullAgainAt({ level, limit, perMs }: BudgetRecord): number {
-  return level.at + (level.spent * perMs) / limit;
+  const { refills } = book.index;
+  for (let next = refills.next; next !== undefined && next.fullAt <= book.now; next = refills.next)
+    book.del("budget", next.record.key);
+  if (book.head.fullAt !== refills.fullAt) book.draft.fullAt = refills.fullAt;
 }
 
 /** What can be charged now; below 0 while the budget is in debt. */
@@ -100,8 +113,8 @@ export function availableOf(book: Book, name: string, now: number): number {
   return budget.burst - missingAt(levelOf(book, name), budget, now);
 }
 
-function policyOf({ policy }: Book, name: string): BudgetPolicy {
-  return (policy.budgets as BudgetPolicies)[name] as BudgetPolicy;
+function policyOf({ policy }: Book, account: string): BudgetPolicy {
+  return policyOfAccount(policy, account) as BudgetPolicy;
 }
 
 function levelOf(book: Book, name: string): Level {

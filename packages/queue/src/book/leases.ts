@@ -50,7 +50,7 @@ export function grantLease(
     isProbe,
     keepUntil: waiter.deadlineAt,
     width: widthOf(waiter.demand),
-    charge: offer === undefined ? pay(book, waiter.demand) : offer.charge,
+    charge: offer === undefined ? pay(book, waiter) : offer.charge,
   });
   // Put the lease before the waiter leaves the pool. In between, neither the bucket nor a semaphore may look idle and
   // be forgotten.
@@ -64,7 +64,7 @@ export function offerSlot(book: Book, waiter: WaiterRecord, lapsesAt: number, is
   charge(book, waiter.bucket, waiter.weight);
   const { key, bucket, instance, demand } = waiter;
   const width = widthOf(demand);
-  const paid = pay(book, demand);
+  const paid = pay(book, waiter);
   book.put({ kind: "offer", key, bucket, instance, offeredAt: book.now, lapsesAt, isProbe, width, charge: paid });
 }
 

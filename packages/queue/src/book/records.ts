@@ -37,14 +37,17 @@ export interface LeaseRecord {
   readonly keepUntil: number;
   /** How many slots of the host it occupies. */
   readonly width: number;
-  /** What it was charged to budgets, and when. Absent: nothing. */
+  /** What it was charged to budgets, when, and for what. Absent: it asked for nothing special, and the host has no budgets. */
   readonly charge?: Charge | undefined;
 }
 
-/** Amounts that were charged to budgets, by name. */
+/** What a grant takes besides its slots at the host and its bucket. */
 export interface Charge {
   readonly at: number;
+  /** Amounts that were charged to budgets, by the keys of their records. */
   readonly costs: Costs;
+  /** What the request asked for, with the keys whose slots it occupies. */
+  readonly asked?: Demand | undefined;
 }
 
 /** A slot that is set aside for a waiter whose poll is not open at the deciding instance. It has no token yet. */
@@ -144,7 +147,7 @@ export interface AbsenceRecord {
  */
 export interface BudgetRecord extends Refill {
   readonly kind: "budget";
-  /** The name of the budget. */
+  /** The name of the budget, and of the value of a key if it belongs to one (`accounts.ts`). */
   readonly key: string;
   readonly level: Level;
 }

@@ -1,4 +1,4 @@
-import { type Demand, isSameDemand, widthOf } from "@slotkeeper/protocol";
+import { type Demand, isSameDemand } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
 import type { EndingRecord, LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
 
@@ -32,8 +32,7 @@ function released({ keepUntil }: LeaseRecord): Standing {
 
 /** Whether the session asked for something else. One that waits after its deadline is no longer the session of its id. */
 export function hasOtherDemand(standing: Standing, demand: Demand | undefined, now: number): boolean {
-  // A lease has what it was charged, not what was asked for.
-  if (standing.kind === "held") return standing.lease.width !== widthOf(demand);
+  if (standing.kind === "held") return !isSameDemand(standing.lease.charge?.asked, demand);
   if (standing.kind !== "waiting" || standing.waiter.deadlineAt <= now) return false;
   return !isSameDemand(standing.waiter.demand, demand);
 }

@@ -13,8 +13,8 @@ import { bucketLimit } from "../host-policy.ts";
 import type { Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, FORGOTTEN, MISSING, OTHER_DEMANDS } from "./deciding.ts";
 import { beginSession, endSession, endWaiter, isUndelivered, takeEnd, takeLease } from "./ends.ts";
-import { impossible, unknownCost } from "./first.ts";
 import { hand } from "./hand-out.ts";
+import { impossible, unknownDemand } from "./impossible.ts";
 
 /** Applies one input to the book. It grants no slots, except to a new session when no other session waits. */
 export function takeInput(deciding: Deciding, input: Input): Outcome {
@@ -92,7 +92,7 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }, isBegun: b
   const throttled = throttledFor(deciding, input.openMs);
   const isNew = !isBegun && input.isReturning !== true;
   const never = throttled === undefined ? impossible(book, input, slotsFor(deciding, input)) : undefined;
-  const refused = isNew && throttled === undefined ? (never ?? unknownCost(book, input.demand)) : undefined;
+  const refused = isNew && throttled === undefined ? (never ?? unknownDemand(book, input.demand)) : undefined;
   if (refused !== undefined) return { kind: "impossible", ...refused };
   const isRefused = throttled === undefined && never === undefined && !joinsCapacity(deciding, input);
   if (isRefused) return { kind: "mismatch", capacity: book.head.slots };
@@ -121,11 +121,9 @@ function joinsCapacity({ book, context }: Deciding, { limit, isReturning }: Inpu
  * weighted scheduler counts every wait and turn, so it does not apply there. The reference book of the tests has no such
  * shortcut, and must decide the same.
  */
-function isAlone(
-  { book, context, inputs }: Deciding,
-  { session, bucket, demand }: Input & { kind: "arrive" },
-): boolean {
+function isAlone({ book, context, inputs }: Deciding, input: Input & { kind: "arrive" }): boolean {
   if (context.scheduler.isEnabled) return false;
+  const { session, bucket, demand } = input;
   const width = widthOf(demand);
   if (
     inputs.length > 1 ||
@@ -137,7 +135,8 @@ function isAlone(
     return false;
   const { breaker } = book.head;
   if (breaker.openedAt !== undefined) return false;
-  if (missingBudgets(book, demand).length > 0) return false;
+  if (missingBudgets(book, input).length > 0) return false;
+  if (!book.index.keysAdmit(waiterOf(input, context.instance))) return false;
   const held = book.index.bucket(bucket)?.inFlight ?? 0;
   return held + width <= bucketLimit(book.policy, bucket) && (book.get("cooldown", bucket)?.until ?? 0) <= book.now;
 }

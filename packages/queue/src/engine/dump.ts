@@ -139,7 +139,7 @@ export function inspect(host: Host, engine: EngineContext): HostInspection {
     ...dumpHost(host, engine),
     waiting: entries.map((entry) => {
       const { position } = host.placeOf(entry.id, now);
-      const estimatedWaitMs = estimatedWait(host, position, entry.claims.demand);
+      const estimatedWaitMs = estimatedWait(host, position, entry);
       return { ...dumpWaiting(entry), position, blockedBy: blockedBy(host, entry.id, now), estimatedWaitMs };
     }),
   };

@@ -56,7 +56,7 @@ function rank(book: Book, now: number): Map<string, number> {
   const outside: WaiterRecord[] = [];
   let first: WaiterRecord | undefined;
   for (const waiter of byArrival(book.all("waiter"))) {
-    if (!waiter.isInside) outside.push(waiter);
+    if (!waiter.isInside || isHeldBack(book, waiter)) outside.push(waiter);
     else if (book.get("offer", waiter.key) !== undefined) ranks.set(waiter.key, ranks.size + 1);
     else if (waiter.key === book.head.first) first = waiter;
     else lineOf(lines, waiter.bucket, book, now).waiters.push(waiter);
@@ -75,6 +75,10 @@ function rank(book: Book, now: number): Map<string, number> {
   }
   for (const { key } of outside) ranks.set(key, ranks.size + 1);
   return ranks;
+}
+
+function isHeldBack({ policy, index }: Book, { key }: WaiterRecord): boolean {
+  return policy.keys !== undefined && index.heldAt(key) !== undefined;
 }
 
 function byArrival(waiters: Iterable<WaiterRecord>): WaiterRecord[] {

@@ -9,6 +9,7 @@ import {
   MemoryStore,
   type Note,
   type Outcome,
+  policyOfAccount,
 } from "@slotkeeper/queue";
 import { ReferenceBook } from "./reference-book.ts";
 
@@ -22,7 +23,8 @@ export interface View {
   readonly slots: number;
   readonly first: string | undefined;
   /** What can be charged to each budget. */
-  readonly budgets: readonly (readonly [name: string, available: number])[];
+  /** What is missing from budgets that are not full. */
+  readonly budgets: readonly Spent[];
   readonly leases: readonly LeaseView[];
   readonly offers: readonly OfferView[];
   readonly waiters: readonly WaiterView[];
@@ -164,7 +166,11 @@ function viewOf(book: Book | undefined, now: number): View {
   return {
     slots: book.head.slots,
     first: book.head.first,
-    budgets: Object.keys(book.policy.budgets ?? {}).map((name) => [name, rounded(availableOf(book, name, now))]),
+    budgets: [...book.all("budget")]
+      .filter(({ key }) => policyOfAccount(book.policy, key) !== undefined)
+      .map(({ key, burst }): Spent => [key, rounded(burst - availableOf(book, key, now))])
+      .filter(([, missing]) => missing > 0)
+      .toSorted(byText),
     leases: [...book.all("lease")]
       .map(({ session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width }) => {
         return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width };
@@ -193,10 +199,11 @@ function viewOfReference(book: ReferenceBook, now: number): View {
   return {
     slots: book.policy.slots,
     first: book.first,
-    budgets: Object.entries(book.policy.budgets ?? {}).map(([name, { burst }]) => [
-      name,
-      rounded(burst - (book.budgets[name]?.missing(now) ?? 0)),
-    ]),
+    budgets: Object.entries(book.budgets)
+      .filter(([account]) => book.budgetPolicy(account) !== undefined)
+      .map(([account, budget]): Spent => [account, rounded(budget.missing(now))])
+      .filter(([, missing]) => missing > 0)
+      .toSorted(byText),
     leases: leases
       .map(({ session, bucket, instance, fence, since: grantedAt, endsAt, isReleased, isProbe, width }) => {
         return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width };
@@ -231,6 +238,12 @@ const EMPTY: View = {
   ends: [],
   breaker: { openedAt: undefined, code: 0 },
 };
+
+type Spent = readonly [account: string, missing: number];
+
+function byText([a]: Spent, [b]: Spent): number {
+  return a < b ? -1 : 1;
+}
 
 function bySession(a: { readonly session: string }, b: { readonly session: string }): number {
   return a.session < b.session ? -1 : 1;

@@ -1,7 +1,7 @@
-import { type Costs, type Demand, widthOf } from "@slotkeeper/protocol";
+import { type BudgetPolicies, type Costs, type KeyPolicy, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
 import type { BreakerState, DecideContext, HostPolicy, Input, LiveLimits, SessionEnd } from "@slotkeeper/queue";
 
-import type { Paid, ReplayedBudget } from "./budgets.ts";
+import { type Paid, ReplayedBudget } from "./budgets.ts";
 
 /**
  * The state of the reference book and its rules for who is next: the meter, the order, the turns of the weighted
@@ -12,13 +12,14 @@ type Joining = Pick<
   Input & { kind: "return" },
   "session" | "bucket" | "weight" | "arrivedAt" | "deadlineAt" | "openMs" | "awayAt" | "demand"
 >;
+export type Asking = Pick<Joining, "bucket" | "demand">;
 /** A session that waits, with a place in the pool or outside of it. */
 export type Waiter = { -readonly [K in keyof Joining]: Joining[K] | (K extends "awayAt" ? undefined : never) } & {
   instance: string;
   isInside: boolean;
 };
 /** Slots that are held, or offered: then they have no token yet, and the session still waits. */
-export type Slot = Pick<Joining, "session" | "bucket"> & {
+export type Slot = Pick<Joining, "session" | "bucket" | "demand"> & {
   readonly width: number;
   readonly token: string | undefined;
   readonly fence: number;
@@ -150,12 +151,60 @@ export class State {
     return Object.assign(found, { weight, used, activeAt: this.now });
   }
 
+  /** Slots of leases and offers of one value of a key. */
+  heldBy(key: KeyPolicy, value: string): number {
+    return widths(this.slots.filter((slot) => key.name !== "bucket" && slot.demand?.keys?.[key.name] === value));
+  }
+
+  /** The value of a request for a key. The key `bucket` is the bucket; it spares the shared one. */
+  valueOf({ name }: KeyPolicy, { bucket, demand }: Asking): string | undefined {
+    return name === "bucket" ? bucket || undefined : demand?.keys?.[name];
+  }
+
+  /** Whether the slots and the budgets of its value suffice for a waiter. */
+  hasKeyRoom(key: KeyPolicy, waiter: Waiter): boolean {
+    const value = this.valueOf(key, waiter) as string;
+    const { slots = Number.POSITIVE_INFINITY } = keyLimitsOf(key, value);
+    const canPay = this.keyCosts(key, waiter).every(([account, amount]) => this.canPayOne(account, amount));
+    return this.heldBy(key, value) + widthOf(waiter.demand) <= slots && canPay;
+  }
+
+  /** Waiters that may go on to the next key: of each value the oldest, if there is room. The others are in `behind`. */
+  climb(collectMs: number): { through: Waiter[]; fronts: Waiter[] } {
+    let through = this.waiters.filter((one) => this.isClimbing(one, collectMs));
+    const fronts: Waiter[] = [];
+    for (const key of this.policy.keys ?? []) {
+      const values = new Set(through.map((one) => this.valueOf(key, one)));
+      through = [...values].flatMap((value) => {
+        const line = through.filter((one) => this.valueOf(key, one) === value);
+        if (value === undefined) return line;
+        const oldest = first(line, ({ arrivedAt, session }) => [arrivedAt, session]) as Waiter;
+        if (this.hasKeyRoom(key, oldest)) return [oldest];
+        fronts.push(oldest);
+        return [];
+      });
+    }
+    return { through, fronts };
+  }
+
+  /** Its client and its instance are present, as far as the book knows. Outside the pool, the client must not be away at all. */
+  isClimbing({ session, instance, awayAt, isInside }: Waiter, collectMs: number): boolean {
+    if (this.absences.some((one) => one.instance === instance)) return false;
+    if (!isInside) return awayAt === undefined;
+    const isOffered = this.slots.some((one) => one.session === session && !one.token);
+    return !isOffered && (awayAt === undefined || awayAt + collectMs > this.now);
+  }
+
+  /** Whether its keys have room for the waiter. A waiter without keys needs none. */
+  isThrough(waiter: Waiter, collectMs: number): boolean {
+    const isKeyed = this.policy.keys?.some((key) => this.valueOf(key, waiter) !== undefined) === true;
+    return !isKeyed || this.climb(collectMs).through.includes(waiter);
+  }
+
   /** The oldest waiter of a bucket whose client and instance are present, as far as the book knows. */
   head(bucket: string, collectMs: number): Waiter | undefined {
     const present = this.waiting(bucket).filter(
-      ({ instance, awayAt }) =>
-        (awayAt === undefined || awayAt + collectMs > this.now) &&
-        !this.absences.some((one) => one.instance === instance),
+      (one) => this.isClimbing(one, collectMs) && this.isThrough(one, collectMs),
     );
     return first(present, ({ arrivedAt, session }) => [arrivedAt, session]);
   }
@@ -222,38 +271,66 @@ export class State {
     return among.toSorted((a, b) => compared(keys(a), keys(b)));
   }
 
-  /** At a host with budgets the weighted scheduler is off. */
+  /** At a host with budgets or keys the weighted scheduler is off. */
   isWeighted({ scheduler }: DecideContext): boolean {
-    return scheduler.isEnabled && this.policy.budgets === undefined;
+    return scheduler.isEnabled && this.policy.budgets === undefined && this.policy.keys === undefined;
   }
 
-  /** What a request costs, of every budget of the host. */
-  costs({ cost }: Demand = {}): Costs {
-    return Object.fromEntries(
-      Object.entries(this.policy.budgets ?? {}).map(([name, budget]) => [name, cost?.[name] ?? budget.default]),
-    );
+  /** What a request costs, of every budget of the host and of its keys, by account. */
+  costs(asking: Asking): [account: string, amount: number][] {
+    const ofKeys = (this.policy.keys ?? []).flatMap((key) => this.keyCosts(key, asking));
+    return [...costsOf(this.policy.budgets, "", asking), ...ofKeys];
   }
 
-  canPay(demand: Demand | undefined): boolean {
-    return Object.entries(this.costs(demand)).every(([name, amount]) => this.budgets[name]?.canPay(amount, this.now));
+  keyCosts(key: KeyPolicy, asking: Asking): [account: string, amount: number][] {
+    const value = this.valueOf(key, asking);
+    if (value === undefined) return [];
+    return costsOf(keyLimitsOf(key, value).budgets, ` ${key.name} ${value}`, asking);
   }
 
-  pay(session: string, demand: Demand | undefined): Paid | undefined {
-    if (this.policy.budgets === undefined) return undefined;
-    const costs = this.costs(demand);
-    for (const [name, amount] of Object.entries(costs))
-      this.budgets[name]?.charges.push({ session, at: this.now, amount });
-    return { at: this.now, costs };
+  canPay(asking: Asking): boolean {
+    return this.costs(asking).every(([account, amount]) => this.canPayOne(account, amount));
   }
 
+  canPayOne(account: string, amount: number): boolean {
+    return this.budgetOf(account).canPay(amount, this.now);
+  }
+
+  budgetOf(account: string): ReplayedBudget {
+    const budget = (this.budgets[account] ??= new ReplayedBudget());
+    const policy = this.budgetPolicy(account);
+    if (policy !== undefined) budget.use(policy, this.now);
+    return budget;
+  }
+
+  /** Undefined: the host has no such budget now. */
+  budgetPolicy(account: string): BudgetPolicies[string] | undefined {
+    const [budget = "", keyName, ...value] = account.split(" ");
+    if (keyName === undefined) return this.policy.budgets?.[budget];
+    const key = this.policy.keys?.find(({ name }) => name === keyName);
+    return key && keyLimitsOf(key, value.join(" ")).budgets?.[budget];
+  }
+
+  pay({ session, ...asking }: Asking & { session: string }): Paid | undefined {
+    const costs = this.costs(asking);
+    for (const [account, amount] of costs) this.budgetOf(account).charges.push({ session, at: this.now, amount });
+    return costs.length === 0 ? undefined : { at: this.now, costs: Object.fromEntries(costs) };
+  }
+
+  /** `used` by the name of the budget: it holds for the host and for the keys. */
   settle({ session, paid }: Slot, used: Costs): void {
-    for (const [name, amount] of Object.entries(used))
-      if (paid?.costs[name] !== undefined && this.policy.budgets?.[name] !== undefined)
-        this.budgets[name]?.settle(session, paid.at, amount, this.now);
+    for (const account of Object.keys(paid?.costs ?? {})) {
+      const amount = used[account.split(" ")[0] as string];
+      if (amount !== undefined && this.budgetPolicy(account) !== undefined)
+        this.budgetOf(account).settle(session, (paid as Paid).at, amount, this.now);
+    }
   }
 
   giveBackCosts(slot: Slot): void {
-    this.settle(slot, Object.fromEntries(Object.keys(slot.paid?.costs ?? {}).map((name) => [name, 0])));
+    this.settle(
+      slot,
+      Object.fromEntries(Object.keys(slot.paid?.costs ?? {}).map((account) => [account.split(" ")[0], 0])),
+    );
   }
 
   inside(bucket?: string): Waiter[] {
@@ -271,8 +348,10 @@ export class State {
   }
 
   /** Who gets the next place: the oldest of the bucket with the fewest places. A client that is away waits for none. */
-  entrant(isWanted: (waiter: Waiter) => boolean = () => true): Waiter | undefined {
-    const outside = this.waiters.filter((one) => !one.isInside && one.awayAt === undefined && this.hasRoom(one.bucket));
+  entrant(collectMs: number, isWanted: (waiter: Waiter) => boolean = () => true): Waiter | undefined {
+    const outside = this.waiters.filter(
+      (one) => !one.isInside && one.awayAt === undefined && this.hasRoom(one.bucket) && this.isThrough(one, collectMs),
+    );
     return first(outside.filter(isWanted), (one) => [this.inside(one.bucket).length, one.arrivedAt, one.session]);
   }
 
@@ -301,6 +380,10 @@ function sum<T>(items: readonly T[], valueOf: (item: T) => number): number {
 
 function widths(items: readonly { readonly width: number }[]): number {
   return sum(items, ({ width }) => width);
+}
+
+function costsOf(budgets: BudgetPolicies = {}, suffix: string, { demand }: Asking): [string, number][] {
+  return Object.entries(budgets).map(([name, { default: usual }]) => [name + suffix, demand?.cost?.[name] ?? usual]);
 }
 
 /** The slots that waiters need. */

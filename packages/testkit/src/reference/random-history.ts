@@ -83,7 +83,13 @@ export function randomHistory(seed: number): History {
     randomStep(random, { sessions, buckets, instances, calm, isSemaphore }),
   );
   const { collectMs, weightedScheduler } = config as Required<FairQueueConfig>;
-  const configs = [config, { ...randomConfig(random), collectMs, weightedScheduler }] as const;
+  const other = { ...randomConfig(random), collectMs, weightedScheduler };
+  // A source of its own: the seeds that were found so far stay the same histories, apart from the keys.
+  const ofKeys = new Random(seed + 1_000_003);
+  const configs = (ofKeys.chance(0.4) ? [withKeys(config, ofKeys), withKeys(other, ofKeys)] : [config, other]) as [
+    FairQueueConfig,
+    FairQueueConfig,
+  ];
   return {
     seed,
     configs,
@@ -151,6 +157,26 @@ function randomBudgets(random: Random): NonNullable<FairQueueConfig["budgets"]> 
     },
     ...(random.chance(0.5) ? { requests } : {}),
   };
+}
+
+function withKeys(config: FairQueueConfig, random: Random): FairQueueConfig {
+  const budgets = () => (random.chance(0.4) ? { budgets: randomBudgets(random) } : {});
+  const slots = () => (random.chance(0.8) ? { slots: random.int(1, 3) } : {});
+  const keys = [
+    ["user", { ...slots(), ...budgets() }],
+    [
+      "tenant",
+      {
+        ...slots(),
+        ...budgets(),
+        required: random.chance(0.2),
+        ...(random.chance(0.3) ? { for: { t1: slots() } } : {}),
+      },
+    ],
+    ["bucket", budgets()],
+  ] as const;
+  const chosen = keys.filter(() => random.chance(0.7));
+  return { ...config, keys: Object.fromEntries(random.chance(0.7) ? chosen : chosen.toReversed()) };
 }
 
 function randomConfig(random: Random): FairQueueConfig {

@@ -1,4 +1,3 @@
-import { widthOf } from "@slotkeeper/protocol";
 import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue";
 import { type Bucket, NO_NUMBERS, type Slot, type Waiter } from "./next-waiter.ts";
 import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, KEPT_MS } from "./slots-and-ends.ts";
@@ -45,6 +44,7 @@ export class ReferenceBook extends TimeAndLimits {
     this.throttleWaiters();
     this.collectOffers();
     if (this.cooldowns.some(({ bucket, until }) => until <= this.now && this.isWanted(bucket))) this.endCooldowns();
+    this.endOverdue();
     this.admit();
     do this.handOut();
     while (this.admit() || this.swap());
@@ -125,7 +125,7 @@ export class ReferenceBook extends TimeAndLimits {
     const isOther =
       lease === undefined
         ? (waiter?.deadlineAt ?? 0) > this.now && sorted(waiter?.demand) !== sorted(demand)
-        : lease.width !== widthOf(demand);
+        : sorted(lease.demand) !== sorted(demand);
     if (!isLate && isOther) return { kind: "other-demands" };
     // After its deadline a session gets no slot, but may find the one it has.
     if (lease !== undefined && !(isLate && lease.keepUntil > deadlineAt))
@@ -153,7 +153,7 @@ export class ReferenceBook extends TimeAndLimits {
     const throttle = this.throttle(input.openMs);
     const never = throttle === undefined ? this.never(input) : undefined;
     const isNew = !isDropped && !isReturning && throttle === undefined;
-    const refused = isNew ? (never ?? this.unknownCost(input)) : undefined;
+    const refused = isNew ? (never ?? this.unknownDemand(input)) : undefined;
     if (refused !== undefined) return { kind: "impossible", ...refused };
     if (isSemaphore && throttle === undefined && never === undefined) {
       this.capacity ??= limit ?? this.policy.slots;
@@ -191,12 +191,16 @@ export class ReferenceBook extends TimeAndLimits {
       instance: this.context.instance,
       isInside: false,
     };
+    // It stands at its keys first.
+    const { collectMs } = this.context;
+    this.waiters.push(waiter);
+    if (this.isClimbing(waiter, collectMs) && !this.isThrough(waiter, collectMs)) return;
+    this.waiters.pop();
     const loser = this.isPoolFull() ? this.loser(this.inside()) : undefined;
     const fewer = isReturning && loser !== undefined && loser.arrivedAt > arrivedAt ? 1 : 2;
     const isDisplacing = loser !== undefined && this.inside(loser.bucket).length >= this.inside(bucket).length + fewer;
     const isAdmitted = this.hasRoom(bucket) && (!this.isPoolFull() || isDisplacing);
     if (isAdmitted && loser !== undefined) loser.isInside = false;
-    const { collectMs } = this.context;
     const best = this.best(this.competing(collectMs).all, collectMs);
     if (isAdmitted)
       this.enter(waiter, this.context, isReturning && best !== undefined ? best.used / best.weight : undefined);

@@ -77,10 +77,18 @@ export class Side {
     const arrivedAt = this.#now + aheadMs + (this.#history.hasTies ? 0 : this.#arrivals++ / 16_384);
     const width = 1 + (number % this.#history.mostWidth);
     const cost = number % 5 < 2 ? { tokens: number % 7 } : undefined;
-    const demand = demandOf({ width, cost });
+    const keys = this.#keysOf(number);
+    const demand = demandOf({ width, cost, keys });
     const life = { bucket, demand, arrivedAt, deadlineAt: this.#now + maxWaitMs, pendingAt: undefined };
     this.#lives.set(session, life);
     return life;
+  }
+
+  /** Most sessions have a value for each key that the host had at first. */
+  #keysOf(number: number): { [name: string]: string } {
+    const names = Object.keys(this.#history.configs[0].keys ?? {}).filter((name) => name !== "bucket");
+    const values = names.map((name, at) => [name, `${name[0]}${Math.floor(number / (at + 2)) % 3}`] as const);
+    return Object.fromEntries(values.filter((_, at) => (number >> at) % 6 !== 0));
   }
 
   #inputOf(ask: Ask, step: Step): Input {

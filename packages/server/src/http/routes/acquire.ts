@@ -107,7 +107,7 @@ function beginRequest(
   waitMs: number | undefined,
   signal: CallSignal | undefined,
 ): BeginRequest {
-  const { throttleTimeWindowSeconds, limit, maxWaitMs, width, cost } = call;
+  const { throttleTimeWindowSeconds, limit, maxWaitMs, width, cost, keys } = call;
   const throttleWindowMs = isPositive(throttleTimeWindowSeconds) ? throttleTimeWindowSeconds * 1000 : undefined;
   return {
     host,
@@ -120,6 +120,7 @@ function beginRequest(
     maxWaitMs,
     width,
     cost,
+    keys,
     signal,
   };
 }
