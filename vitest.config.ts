@@ -9,14 +9,15 @@ export default defineConfig({
   // Where the global set-up runs.
   environments: { __vitest__: { resolve: { conditions } } },
   test: {
-    // Only a port, until a test asks it for a database.
-    globalSetup: ["packages/testkit/src/postgres/global-setup.ts"],
+    // A build, and a port that starts a database when a test asks for one.
+    globalSetup: ["packages/testkit/src/fleet/build-command.ts", "packages/testkit/src/postgres/global-setup.ts"],
     include: ["{packages/*,examples}/test/**/*.{test,spec}.ts"],
     // Most tests with real processes, databases and browsers wait for these, not for a core. With one worker per core the
     // whole run takes 8 minutes on two cores, of which they are idle for half.
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: SlowFirst },
-    testTimeout: 30_000,
+    // Only for tests that hang: a pure one may take a minute beside other work.
+    testTimeout: 120_000,
     hookTimeout: 60_000,
     restoreMocks: true,
     execArgv: ["--expose-gc"],

@@ -14,7 +14,7 @@
 // (`--unsynced` for the other). The sync itself follows the call, and each commit waits for it. On a busy machine, use
 // the ratio and the tenth percentile. `--aa` measures everything twice: the difference is the noise of the machine.
 import { parseArgs } from "node:util";
-import { commitArguments } from "@slotkeeper/postgres";
+import { commitArguments } from "@slotkeeper/postgres/internals";
 import { dsnOf, onServer, openCluster } from "@slotkeeper/testkit/postgres";
 
 const { values } = parseArgs({

@@ -1,41 +1,48 @@
 /**
- * Writes `docs/reference/benchmarks.md`: the in-process rows first, then those of the service. Each benchmark writes
- * its own part.
+ * Writes `docs/reference/benchmarks.md`: the in-process rows first, then those of the service, then those of constraints.
+ * Each benchmark writes its own part.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const FOLDER = fileURLToPath(new URL("../../docs/reference/", import.meta.url));
 const FILE = `${FOLDER}benchmarks.md`;
-/** Where the second part begins. */
+/** Where the second part begins, and the third. */
 export const SERVICE_TITLE = "## The service over HTTP";
+export const CONSTRAINTS_TITLE = "## Constraints";
 
 export const tableRow = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 
 export function writeInProcessPart(text: string): void {
-  write(text, partsOf().service);
+  write([text, ...partsOf().slice(1)]);
 }
 
 export function writeServicePart(text: string): void {
-  write(partsOf().inProcess, text);
+  const [inProcess = "", , constraints = ""] = partsOf();
+  write([inProcess, text, constraints]);
 }
 
-function write(inProcess: string, service: string): void {
+export function writeConstraintsPart(text: string): void {
+  write([...partsOf().slice(0, 2), text]);
+}
+
+function write(parts: readonly string[]): void {
   mkdirSync(FOLDER, { recursive: true });
-  writeFileSync(
-    FILE,
-    [inProcess, service]
-      .filter((part) => part !== "")
-      .map((part) => part.trimEnd())
-      .join("\n\n") + "\n",
-  );
+  const kept = parts.map((part) => part.trimEnd()).filter((part) => part !== "");
+  writeFileSync(FILE, `${kept.join("\n\n")}\n`);
 }
 
-function partsOf(): { inProcess: string; service: string } {
+/** The three parts of the page. One that it does not have is empty. */
+function partsOf(): string[] {
   const page = existing();
-  const at = page.indexOf(`${SERVICE_TITLE}\n`);
-  return at === -1 ? { inProcess: page, service: "" } : { inProcess: page.slice(0, at), service: page.slice(at) };
+  const beginOf = (title: string, otherwise: number) => {
+    const at = page.indexOf(`${title}\n`);
+    return at === -1 ? otherwise : at;
+  };
+  const constraints = beginOf(CONSTRAINTS_TITLE, page.length);
+  const service = beginOf(SERVICE_TITLE, constraints);
+  return [page.slice(0, service), page.slice(service, constraints), page.slice(constraints)];
 }
 
 function existing(): string {

@@ -2,7 +2,6 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { withProgram } from "@slotkeeper/testkit/bundle";
-import { buildCommand } from "@slotkeeper/testkit/fleet";
 import { Machine } from "@slotkeeper/testkit/one-machine";
 import { expect, test } from "vitest";
 import { startWorld } from "../../packages/client/test/fixture.ts";
@@ -17,7 +16,6 @@ test("one line moves a program from one process to three, and two jobs at a time
 });
 
 test("one variable moves a program from one machine to a service, and two jobs at a time stay two", async () => {
-  buildCommand();
   const world = await startWorld();
   const machine = new Machine(1);
   const file = fileURLToPath(new URL("../src/one-machine.ts", import.meta.url));
@@ -35,7 +33,6 @@ test("one variable moves a program from one machine to a service, and two jobs a
 
 test("the spans of two jobs show that one waited for the other, and the metrics count both", async () => {
   // Not bundled, because the SDK is CommonJS.
-  buildCommand("examples");
   const world = await startWorld();
   const program = fileURLToPath(new URL("../dist/opentelemetry.js", import.meta.url));
   const lines = (await output(program, { SLOTKEEPER_URL: world.direct })).trim().split("\n");

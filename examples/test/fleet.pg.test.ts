@@ -4,12 +4,9 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { buildCommand } from "@slotkeeper/testkit/fleet";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
 const EXAMPLE = fileURLToPath(new URL("../dist/fleet.js", import.meta.url));
-
-beforeAll(() => buildCommand("examples"), 180_000);
 
 test("the fleet hands out slots at three instances, and Ctrl-C leaves no process and no file", {
   timeout: 90_000,

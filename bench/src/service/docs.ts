@@ -1,7 +1,7 @@
 /** The service's part of `docs/reference/benchmarks.md`. */
 import { SERVICE_TITLE, tableRow } from "../page.ts";
 import { summaryLine } from "../table.ts";
-import { figureRows, type Report, type ScenarioResult } from "./report.ts";
+import { figureRows, type Report, type Sampled, type ScenarioResult } from "./report.ts";
 
 export function renderServicePart(report: Report): string {
   const goals = report.cases.flatMap(({ id, verdicts }) =>
@@ -33,15 +33,15 @@ export function renderServicePart(report: Report): string {
 }
 
 function scenarioSection(result: ScenarioResult): string[] {
-  const subjects = Object.keys(result.samples);
+  return [`### ${result.id}`, "", `${result.title}.`, "", ...figureTable(result), ""];
+}
+
+/** The table of the figures: a column for each subject. */
+export function figureTable(sampled: Sampled): string[] {
+  const subjects = Object.keys(sampled.samples);
   return [
-    `### ${result.id}`,
-    "",
-    `${result.title}.`,
-    "",
     tableRow(["", ...subjects]),
     `|---|${subjects.map(() => "---:|").join("")}`,
-    ...figureRows(result).map(({ metric, cells }) => tableRow([metric, ...cells])),
-    "",
+    ...figureRows(sampled).map(({ metric, cells }) => tableRow([metric, ...cells])),
   ];
 }

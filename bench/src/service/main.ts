@@ -7,19 +7,13 @@
  * the machine idle runs its rounds in parallel. Missed goals are not errors unless `--strict` is given: a benchmark is
  * not a test. A violated limit is an error: the process ends with 1.
  */
-import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { rotated } from "../harness.ts";
 import { writeServicePart } from "../page.ts";
 import { expectWhole, runOptions } from "../run-options.ts";
 import { renderServicePart } from "./docs.ts";
-import { pin } from "./pinning.ts";
-import { type Report, renderReport, resultOf, type ScenarioResult } from "./report.ts";
-import type { LoadContext, Metrics, Scenario, SubjectId } from "./scenario.ts";
+import { measureAll } from "./measure.ts";
+import { type Report, renderReport } from "./report.ts";
 import { scenarioById, scenarios } from "./scenarios/index.ts";
-import { startServer, waitingOf } from "./servers.ts";
 
 const options = runOptions({
   command: "npm run bench:service",
@@ -27,41 +21,6 @@ const options = runOptions({
   continues: true,
 });
 const { isShort, rounds } = options;
-const LOAD = fileURLToPath(new URL("load/main.js", import.meta.url));
-
-async function measure(scenario: Scenario, subject: SubjectId): Promise<Metrics> {
-  const server = await startServer(subject, scenario);
-  try {
-    const waiting = waitingOf(subject);
-    const context: LoadContext = { url: server.url, serverPid: server.pid, subject, waiting, isShort };
-    const load = promisify(execFile)(process.execPath, [LOAD, scenario.id, JSON.stringify(context)]);
-    const pins = scenario.isPinned === true ? [pin(server.pid, "server"), pin(load.child.pid, "load")] : [];
-    const [{ stdout }] = await Promise.all([load, ...pins]);
-    return JSON.parse(stdout) as Metrics;
-  } finally {
-    await server.stop();
-  }
-}
-
-/** `before`: the rounds that an earlier run took. */
-async function measureAll(scenario: Scenario, before: ScenarioResult["samples"] = {}): Promise<ScenarioResult> {
-  const { id, subjects } = scenario;
-  const samples: Partial<Record<SubjectId, Metrics[]>> = Object.fromEntries(
-    subjects.map((subject) => [subject, [...(before[subject] ?? [])]]),
-  );
-  const runRound = async (round: number) => {
-    for (const subject of rotated(subjects, round)) {
-      if (round < (before[subject]?.length ?? 0)) continue;
-      if (round > 0 && scenario.forComparison?.includes(subject) === true) continue;
-      process.stderr.write(`${id} round ${round + 1}/${rounds} ${subject}\n`);
-      samples[subject]?.push(await measure(scenario, subject));
-    }
-  };
-  const all = Array.from({ length: rounds }, (_, round) => round);
-  if (scenario.isLight === true) await Promise.all(all.map(runRound));
-  else for (const round of all) await runRound(round);
-  return resultOf(scenario, samples);
-}
 
 const readReport = (file: string): Report => JSON.parse(readFileSync(file, "utf8")) as Report;
 
@@ -73,7 +32,10 @@ async function measured(): Promise<Report> {
     return { node: process.version, rounds, isShort, cases };
   };
   for (const scenario of options.only?.map(scenarioById) ?? scenarios) {
-    results.set(scenario.id, await measureAll(scenario, results.get(scenario.id)?.samples));
+    results.set(
+      scenario.id,
+      await measureAll(scenario, { isShort, rounds, before: results.get(scenario.id)?.samples }),
+    );
     // Written after each scenario, so that an interrupted run has results.
     if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(reportNow(), undefined, 2)}\n`);
   }

@@ -32,13 +32,13 @@ export function resultOf(scenario: Scenario, samples: ScenarioResult["samples"])
     title,
     samples,
     violations: sum(all.map((sample) => sample["violations"] ?? 0)),
-    verdicts: goals.map((goal) => verdict(goal, goal.measured(figures))),
+    verdicts: goals.map((goal) => verdictOf(goal, goal.measured(figures))),
   };
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-function verdict({ text, bound, isLeast }: Goal, value: number): Verdict {
+export function verdictOf({ text, bound, isLeast }: Omit<Goal, "measured">, value: number): Verdict {
   if (Number.isNaN(value)) return { text, measured: "–", outcome: "not measured" };
   return { text, measured: shown(value), outcome: (isLeast ? value >= bound : value <= bound) ? "reached" : "missed" };
 }
@@ -52,8 +52,13 @@ function valuesOf(samples: readonly Metrics[] | undefined, metric: string): numb
 const shown = (value: number): string =>
   Number.isNaN(value) ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toFixed(3)));
 
+/** Figures by subject: those of each round. */
+export interface Sampled {
+  readonly samples: { readonly [subject: string]: readonly Metrics[] | undefined };
+}
+
 /** The figures of a scenario: a row for each metric, a cell for each subject, median with the spread in brackets. */
-export function figureRows({ samples }: ScenarioResult): { metric: string; cells: string[] }[] {
+export function figureRows({ samples }: Sampled): { metric: string; cells: string[] }[] {
   const subjects = Object.values(samples);
   const metrics = Object.keys(subjects[0]?.[0] ?? {});
   return metrics.map((metric) => ({
@@ -77,10 +82,14 @@ export function renderReport(report: Report): string {
 }
 
 function scenarioLines(result: ScenarioResult): string[] {
-  const heads = Object.keys(result.samples).map((name) => name.padStart(30));
-  const rows = figureRows(result).map(
+  return ["", `${result.id}  ${result.title}`, ...renderRows(result), ...result.verdicts.map(goalLine)];
+}
+
+/** The table of the figures as text. */
+export function renderRows(sampled: Sampled): string[] {
+  const heads = Object.keys(sampled.samples).map((name) => name.padStart(30));
+  const rows = figureRows(sampled).map(
     ({ metric, cells }) => `    ${metric.padEnd(26)}${cells.map((cell) => cell.padStart(30)).join("")}`,
   );
-  const head = `    ${"".padEnd(26)}${heads.join("")}`;
-  return ["", `${result.id}  ${result.title}`, head, ...rows, ...result.verdicts.map(goalLine)];
+  return [`    ${"".padEnd(26)}${heads.join("")}`, ...rows];
 }

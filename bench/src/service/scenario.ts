@@ -12,7 +12,8 @@ export type SubjectId =
   /** On a database that does not sync its commits, which loses some in a crash. It shows what the syncs cost. */
   | "postgres-unsynced"
   | "seed"
-  | "seed-sql";
+  | "seed-sql"
+  | `${"slotkeeper" | "postgres"}-${"again" | "constrained" | "old"}`;
 
 /** The result of one run of one subject, by name. */
 export type Metrics = Readonly<Record<string, number>>;
@@ -49,6 +50,8 @@ export interface Scenario {
   /** Whether server and load take turns, so that each needs its own core. */
   readonly isPinned?: boolean;
   readonly fairQueue: FairQueueConfig;
+  /** What subjects have in addition whose names end with `-constrained`. */
+  readonly constraints?: FairQueueConfig;
   readonly load: (context: LoadContext) => Promise<Metrics>;
   readonly goals: readonly Goal[];
 }

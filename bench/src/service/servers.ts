@@ -66,7 +66,8 @@ function commandOf(subject: SubjectId, scenario: Scenario, { folder, checkout, d
   }
   const file = join(folder, "config.json");
   const weightedScheduler = subject.endsWith("weighted") ? { weightedScheduler: WEIGHTED } : {};
-  const fairQueue = { ...scenario.fairQueue, ...weightedScheduler };
+  const constraints = subject.endsWith("-constrained") ? scenario.constraints : {};
+  const fairQueue = { ...scenario.fairQueue, ...constraints, ...weightedScheduler };
   const backend = dsn === undefined ? {} : { backend: { mode: "postgres", postgres: { dsn } } };
   writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", ...backend, fairQueue }));
   const data = subject === "journal" ? ["--data", join(folder, "journal")] : [];

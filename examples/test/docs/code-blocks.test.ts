@@ -8,7 +8,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { configDocument } from "@slotkeeper/protocol/schemas";
 import { loadConfig } from "@slotkeeper/server";
-import { buildCommand } from "@slotkeeper/testkit/fleet";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startService } from "../../../packages/client/test/fixture.ts";
 import { allPages, type CodeBlock } from "./pages.ts";
@@ -34,7 +33,6 @@ describe("programs", () => {
   const stops: (() => unknown)[] = [];
 
   beforeAll(async () => {
-    buildCommand("packages/client/src/middleware");
     const service = await startService({});
     const upstream = createServer((_request, response) => response.end("{}"));
     await new Promise<void>((listening) => upstream.listen(0, "127.0.0.1", listening));

@@ -6,7 +6,6 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, extname, join } from "node:path";
 import { launchChromium } from "@slotkeeper/testkit/browser";
-import { buildCommand } from "@slotkeeper/testkit/fleet";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ROOT } from "./pages.ts";
@@ -15,7 +14,6 @@ const out = mkdtempSync(join(tmpdir(), "slotkeeper-site-"));
 const BASE = "/some/path/";
 
 beforeAll(() => {
-  buildCommand("packages/client/src/middleware");
   const vitepress = join(ROOT, "node_modules/vitepress/bin/vitepress.js");
   execFileSync(process.execPath, [vitepress, "build", "docs", "--outDir", out, "--base", BASE], { cwd: ROOT });
 }, 240_000);

@@ -4,14 +4,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { build, Command, slotkeeper } from "../../../packages/cli/test/command.ts";
+import { afterAll, expect, test } from "vitest";
+import { Command, slotkeeper } from "../../../packages/cli/test/command.ts";
 import { type CodeBlock, ROOT, readPage } from "./pages.ts";
 
 const LEASE_SECONDS = 3;
 const folder = mkdtempSync(join(tmpdir(), "slotkeeper-tutorial-"));
 
-beforeAll(build, 120_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 
 async function freePort(): Promise<number> {

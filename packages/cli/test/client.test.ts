@@ -5,12 +5,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { build, type Command, slotkeeper } from "./command.ts";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { type Command, slotkeeper } from "./command.ts";
 import { TerminalSession } from "./terminal.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slotkeeper-cli-client-"));
-beforeAll(build, 120_000);
 afterAll(() => rmSync(directory, { recursive: true }));
 
 async function serve(environment: Record<string, string> = {}): Promise<string> {

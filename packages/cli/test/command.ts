@@ -1,9 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { buildCommand, cleanEnvironment } from "@slotkeeper/testkit/fleet";
+import { cleanEnvironment } from "@slotkeeper/testkit/fleet";
 import { afterEach } from "vitest";
-
-export const build = () => buildCommand();
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 export const BIN = fileURLToPath(new URL("../bin/slotkeeper.mjs", import.meta.url));

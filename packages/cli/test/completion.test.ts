@@ -5,13 +5,12 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SHOWN } from "../src/commands/commands.ts";
-import { BIN, build, slotkeeper } from "./command.ts";
+import { BIN, slotkeeper } from "./command.ts";
 import { TerminalSession } from "./terminal.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "slotkeeper-completion-"));
 const path = `${folder}${delimiter}${process.env["PATH"]}`;
 beforeAll(() => {
-  build();
   writeFileSync(join(folder, "slotkeeper"), `#!/bin/sh\nexec "${process.execPath}" "${BIN}" "$@"\n`);
   chmodSync(join(folder, "slotkeeper"), 0o755);
   mkdirSync(join(folder, "work"));

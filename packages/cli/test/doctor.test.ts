@@ -3,12 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Diagnosis } from "@slotkeeper/server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { build, Command, slotkeeper } from "./command.ts";
+import { afterAll, describe, expect, it } from "vitest";
+import { Command, slotkeeper } from "./command.ts";
 import { TerminalSession } from "./terminal.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "slotkeeper-doctor-"));
-beforeAll(build, 120_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Fewer connections than any machine allows. */

@@ -1,9 +1,7 @@
 import { readFileSync } from "node:fs";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { SHOWN } from "../src/commands/commands.ts";
-import { build, slotkeeper } from "./command.ts";
-
-beforeAll(build, 120_000);
+import { slotkeeper } from "./command.ts";
 
 const page = readFileSync(new URL("../../../docs/reference/errors.md", import.meta.url), "utf8");
 

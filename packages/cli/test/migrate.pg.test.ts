@@ -3,12 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { TcpProxy } from "@slotkeeper/testkit/proxy";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { build, slotkeeper } from "./command.ts";
+import { afterAll, describe, expect, it } from "vitest";
+import { slotkeeper } from "./command.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slotkeeper-cli-"));
 const database = await TestDatabase.open({ isEmpty: true });
-beforeAll(build, 120_000);
 afterAll(async () => {
   rmSync(directory, { recursive: true });
   await database.close();

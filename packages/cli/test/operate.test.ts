@@ -1,9 +1,7 @@
 // The commands for operators against a real service, as processes.
-import { beforeAll, describe, expect, test } from "vitest";
-import { build, type Command, slotkeeper } from "./command.ts";
+import { describe, expect, test } from "vitest";
+import { type Command, slotkeeper } from "./command.ts";
 import { TerminalSession } from "./terminal.ts";
-
-beforeAll(build, 120_000);
 
 interface Service {
   readonly url: string;

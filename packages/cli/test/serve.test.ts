@@ -4,11 +4,10 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { build, Command, slotkeeper } from "./command.ts";
+import { afterAll, describe, expect, it } from "vitest";
+import { Command, slotkeeper } from "./command.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slotkeeper-cli-"));
-beforeAll(build, 120_000);
 afterAll(() => rmSync(directory, { recursive: true }));
 
 const FREE = ["--listen", "127.0.0.1:0"];

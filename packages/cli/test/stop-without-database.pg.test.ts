@@ -1,11 +1,10 @@
 import { type PostgresServer, startPostgres } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { build, slotkeeper } from "./command.ts";
+import { slotkeeper } from "./command.ts";
 
 /** Pausing stops the whole server, so the test has its own. */
 let server: PostgresServer;
 beforeAll(async () => {
-  build();
   server = await startPostgres();
 }, 120_000);
 afterAll(() => server.stop());

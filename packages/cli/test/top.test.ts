@@ -1,8 +1,6 @@
-import { beforeAll, describe, expect, it } from "vitest";
-import { build, type Command, slotkeeper } from "./command.ts";
+import { describe, expect, it } from "vitest";
+import { type Command, slotkeeper } from "./command.ts";
 import { TerminalSession } from "./terminal.ts";
-
-beforeAll(build, 120_000);
 
 /** Another process draws: it may take a while on a busy machine. */
 const seen = <T>(look: () => T) => expect.poll(look, { timeout: 15_000 });

@@ -8,13 +8,13 @@
  *     than at the service.
  * CLEASE3  A renewal that fails is repeated until then.
  */
-import type { RenewReply } from "@slotkeeper/protocol";
+import type { ReleaseReply, RenewReply } from "@slotkeeper/protocol";
 import { deliver, promise } from "./deliveries.ts";
 import { type RefusedError, SlotLostError } from "./errors.ts";
 import type { NamedHost } from "./host-name.ts";
 import { check, type ReleaseOptions, type WaitUntil } from "./options.ts";
 import { endSpan, type SlotSpan } from "./telemetry.ts";
-import { backoffMs, LONGEST_TIMER_MS, now, sleep, startTimer } from "./timing.ts";
+import { backoffMs, LONGEST_TIMER_MS, now, quietly, sleep, startTimer } from "./timing.ts";
 import type { Call } from "./transport.ts";
 
 /** A slot of the service. It is renewed while it is held, and released once. */
@@ -49,7 +49,12 @@ export interface ServiceSlot extends AsyncDisposable, Disposable {
   release(options?: ReleaseOptions): Promise<boolean>;
 }
 
-const RELEASE_KINDS = { status: "a positive number", hitUpstreamAtMs: "a positive number", used: "an object" } as const;
+const RELEASE_KINDS = {
+  status: "a positive number",
+  hitUpstreamAtMs: "a positive number",
+  used: "an object",
+  onIgnored: "a function",
+} as const;
 /** The part of a lease after which it is renewed. */
 export const RENEW_AT = 0.6;
 /** Renewals are at least this far apart, however short the lease is. */
@@ -131,12 +136,15 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, lease?: Lease)
   };
 
   const release = async (options: ReleaseOptions = {}): Promise<boolean> => {
-    const report = check(options, RELEASE_KINDS);
+    const { onIgnored, ...report } = check(options, RELEASE_KINDS);
     if (released) return false;
     end();
     if (!lease) return true;
     const body = { ...named, ...report, slotToken: token, now: Date.now() };
-    const delivered = deliver(call, "release", body, endsAt);
+    const delivered = deliver<ReleaseReply>(call, "release", body, endsAt).then((reply) => {
+      const ignored = reply?.ignored;
+      if (ignored) quietly(() => onIgnored?.(ignored));
+    });
     promise(waitUntil, delivered);
     await Promise.race([delivered, sleep(RELEASE_PATIENCE_MS, true)]);
     return true;

@@ -1,11 +1,8 @@
 // The semaphores of one machine, without a service.
 import { localClient } from "@slotkeeper/client/node";
-import { buildCommand } from "@slotkeeper/testkit/fleet";
 import { Machine } from "@slotkeeper/testkit/one-machine";
 import { describeSemaphore } from "@slotkeeper/testkit/semaphore-contract";
-import { beforeAll, expect, test } from "vitest";
-
-beforeAll(() => buildCommand(), 120_000);
+import { expect, test } from "vitest";
 
 describeSemaphore("localClient().semaphore", {
   open: async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { buildCommand, cleanEnvironment } from "@slotkeeper/testkit/fleet";
+import { cleanEnvironment } from "@slotkeeper/testkit/fleet";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isAnswer } from "../src/answers.ts";
@@ -32,7 +32,6 @@ describe.skipIf(reason)("the Python client", () => {
   let world: PythonWorld;
 
   beforeAll(async () => {
-    buildCommand();
     folder = await mkdtemp(join(tmpdir(), "slotkeeper-python-"));
     world = await PythonWorld.start(folder);
   }, 180_000);

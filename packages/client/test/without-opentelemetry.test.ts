@@ -1,8 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { buildCommand } from "@slotkeeper/testkit/fleet";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
 /** Makes every import of OpenTelemetry fail, as if it were not installed. */
 const HOOK = `export async function resolve(name, context, next) {
@@ -35,8 +34,6 @@ async function run(...flags: string[]): Promise<unknown> {
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
   return JSON.parse(stdout);
 }
-
-beforeAll(() => buildCommand("packages/client/src/middleware"), 120_000);
 
 test("without `@opentelemetry/api` client and service load and work, without a warning", async () => {
   const register = `import { register } from "node:module"; register(${JSON.stringify(moduleOf(HOOK))});`;

@@ -138,7 +138,9 @@ async function forward({ exchange, objects }: RouterContext, target: Target, bod
   if (exchange.leaving !== undefined) return;
   const { method, path, query, id, peer } = exchange;
   const search = query.size === 0 ? "" : `?${query.toString()}`;
-  const headers = { "content-type": "application/json", "x-request-id": id, "cf-connecting-ip": peer };
+  const prefer = exchange.header("prefer");
+  const own = { "content-type": "application/json", "x-request-id": id, "cf-connecting-ip": peer };
+  const headers = prefer === undefined ? own : { ...own, prefer };
   const send = () =>
     objects
       .of(target)

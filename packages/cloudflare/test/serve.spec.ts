@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { ServiceState } from "@slotkeeper/protocol";
-import { buildCommand, cleanEnvironment } from "@slotkeeper/testkit/fleet";
+import { cleanEnvironment } from "@slotkeeper/testkit/fleet";
 import { expect, test } from "vitest";
 import { call } from "./killed-workerd.ts";
 import { KEY, operator, SERVING, slotsClass, startWorker, stateOf, type TestWorker, TOKEN } from "./worker.ts";
@@ -146,7 +146,6 @@ test("listeners get events of the directory", async () => {
 });
 
 test("`slotkeeper status` shows the hosts of a Worker", { timeout: 120_000 }, async () => {
-  buildCommand();
   const worker = await startWorker({ script: SCRIPT });
   await call(worker, "acquire", { hostname: HOST, bucket: "a", waitMs: 1_000 });
   await expect.poll(async () => (await list(worker)).total).toBe(1);
@@ -155,4 +154,21 @@ test("`slotkeeper status` shows the hosts of a Worker", { timeout: 120_000 }, as
   const args = [bin, "status", "--url", worker.url.origin];
   const { stdout } = await promisify(execFile)(process.execPath, args, { env });
   expect(stdout).toMatch(/^HOST +SLOTS +WAITING +OLDEST +BREAKER\nupstream\.example\.com +1\/2 +0 +- +closed\n$/);
+});
+
+test("an answer to acquire has the quotas of the host, and `Prefer: wait` reaches its object", async () => {
+  const script = `${slotsClass({ budgets: { tokens: { limit: 100, perSeconds: 1000 } } })} ${SERVING}`;
+  const { ask } = await startWorker({ script });
+  const response = await ask("/api/v0/fairqueue/acquire", {
+    method: "POST",
+    headers: { "x-fq-auth": KEY, prefer: "wait=2" },
+    body: JSON.stringify({ hostname: HOST, cost: { tokens: 30 } }),
+  });
+  expect(await response.json()).toMatchObject({ result: "granted", charged: { tokens: 30 } });
+  const shown = (name: string) => response.headers.get(name);
+  expect([shown("ratelimit-policy"), shown("ratelimit"), shown("preference-applied")]).toEqual([
+    '"slots";q=5;qu="concurrent-requests", "tokens";q=100;w=1000',
+    '"slots";r=4, "tokens";r=70;t=300',
+    "wait=2",
+  ]);
 });

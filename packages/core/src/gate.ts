@@ -169,7 +169,7 @@ export class Gate implements Link {
   /** Called when a slot is released or expires. */
   free(slot: HeldSlot, width: number, how: "released" | "expired"): void {
     this.context.counters[how]++;
-    if (slot.policy) this.#forget(slot, slot.policy, how);
+    if (slot.policy) this.#cleanUp(slot, slot.policy, how);
     this.inUse -= width;
     // Free the slot at both gates before either is handed over: the next waiter of the key may also need the root's.
     if (this.root !== this) this.root.#vacate(width);
@@ -227,7 +227,7 @@ export class Gate implements Link {
     }
   }
 
-  #forget(slot: HeldSlot, policy: SlotPolicy, how: "released" | "expired"): void {
+  #cleanUp(slot: HeldSlot, policy: SlotPolicy, how: "released" | "expired"): void {
     const { context } = this;
     const { knownId, knownNumber } = slot;
     if (knownId) context.slots.delete(knownId);
@@ -238,7 +238,7 @@ export class Gate implements Link {
 
   #serveFirst(): boolean {
     const waiter = this.#queue.first();
-    if (typeof waiter === "object") return this.#settle(waiter);
+    if (typeof waiter === "object") return this.#tryToEnd(waiter);
     // Most slots under load take this path, so it is the shortest one (W2).
     this.#pop(waiter);
     this.inUse++;
@@ -262,7 +262,7 @@ export class Gate implements Link {
   #arrive(ticket: Ticket): void {
     ticket.at = this;
     const { policy, waitSignal, timeoutMs } = ticket;
-    if ((this.waiting === 0 || waitSignal?.aborted) && this.#settle(ticket)) return;
+    if ((this.waiting === 0 || waitSignal?.aborted) && this.#tryToEnd(ticket)) return;
     if (policy.traceTimeouts && timeoutMs < Infinity) ticket.trace ??= new Error();
     if (timeoutMs === 0) ticket.due(ticket.sinceAt);
     else if (this.#crowd >= policy.maxWaiters) {
@@ -278,7 +278,7 @@ export class Gate implements Link {
   }
 
   /** Ends the wait at this gate if that is possible now. Returns whether it did. */
-  #settle(ticket: Ticket): boolean {
+  #tryToEnd(ticket: Ticket): boolean {
     const { waitSignal, width } = ticket;
     const { closed } = this.context;
     // The signal may have aborted before our listener runs: an earlier listener of it may have released this slot.

@@ -10,7 +10,7 @@ export type {
   WeightedSchedulerConfig,
 } from "./config.ts";
 export { type Costs, type Demand, demandOf, isSameDemand, type KeyValues, widthOf } from "./demand.ts";
-export { API_PREFIX, LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
+export { LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
 export { PROBLEMS, type ProblemCode } from "./problems.ts";
 export {
   type BeginAnswer,
@@ -26,8 +26,6 @@ export {
   type TimeoutAnswer,
 } from "./session.ts";
 export {
-  BUDGET_NAME,
-  BUDGET_SETTINGS,
   type BudgetPolicies,
   type BudgetPolicy,
   budgetProblems,

@@ -28,9 +28,14 @@ export type HostPolicy = Resolved<typeof HOST_LIMITS> & {
   readonly keys?: readonly KeyPolicy[] | undefined;
 };
 
-/** Whether the host has budgets or keys: then the weighted scheduler is off. */
-export function isConstrained({ budgets, keys }: HostPolicy): boolean {
-  return budgets !== undefined || keys !== undefined;
+/** Whether the weighted scheduler is off, because requests wait for budgets or keys. */
+export function isConstrained(policy: HostPolicy): boolean {
+  return policy.keys !== undefined || hasBudgets(policy);
+}
+
+/** Whether requests wait for budgets. Those in shadow mode hold back no request. */
+export function hasBudgets({ budgets }: HostPolicy): boolean {
+  return budgets !== undefined && Object.values(budgets).some(({ isShadow }) => isShadow !== true);
 }
 
 /** The limits of a host, and the weights of its buckets. */

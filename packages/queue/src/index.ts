@@ -1,15 +1,9 @@
 /** `@slotkeeper/queue`: the fair queue as a pure engine. It has no I/O and no clock of its own: the caller passes them in. */
-
-export { policyOfAccount } from "./book/accounts.ts";
-export { Book } from "./book/book.ts";
 export { type BreakerView, phaseFor } from "./book/breaker.ts";
-export { availableOf } from "./book/budgets.ts";
+export type { BudgetView } from "./book/budget-view.ts";
 export { decodeBook, decodeChanges, encodeFields, type RecordRow, recordOfRow } from "./book/codec.ts";
 export { newHead } from "./book/head.ts";
 export type * from "./book/records.ts";
-export { RECORD_KINDS } from "./book/records.ts";
-export { type Decision, decide } from "./decide/decide.ts";
-export type { DecideContext } from "./decide/deciding.ts";
 export type { BeginRequest } from "./engine/begin-request.ts";
 export type { CallSignal } from "./engine/call.ts";
 export type { HostDump, HostGlance, HostInspection, QueueDump, QueueOverview, SessionTotals } from "./engine/dump.ts";
@@ -17,17 +11,13 @@ export type { FairQueueInit } from "./engine/engine.ts";
 export type { QueueCounts, QueueEvent } from "./engine/events.ts";
 export { FairQueue } from "./engine/fair-queue.ts";
 export type { Operation } from "./engine/operations.ts";
+export type { HostQuotas } from "./engine/quotas.ts";
 export { DemandMismatchError, ImpossibleRequestError } from "./engine/refused-request.ts";
-export type { ReleaseInput, RenewReply } from "./engine/releases.ts";
+export type { ReleaseAccepted, ReleaseInput, RenewReply } from "./engine/releases.ts";
 export { type BreakerPolicy, type HostPolicy, overrideOf, type ResolvedHost, resolveHost } from "./host-policy.ts";
-export type { Impossible, Input, Note, Outcome } from "./inputs.ts";
 export { type QueueOptions, resolveOptions } from "./options.ts";
-export type { Line, Rank } from "./order/contract.ts";
-export { ranksBefore, usedPerWeight } from "./order/order.ts";
-export { SlotSeconds } from "./order/slot-seconds.ts";
-export { hostOfToken, slotTokenOf } from "./slot-token.ts";
+export { hostOfToken } from "./slot-token.ts";
 export { type BucketSnapshot, type HostSnapshot, type LeaseSnapshot, snapshotOf } from "./store/host-snapshot.ts";
 export type * from "./store/host-store.ts";
-export { CLOCK_SLACK_MS, RESERVED_MS, RESERVES_AFTER, TAIL_LENGTH } from "./store/host-store.ts";
 export { type KeptCommit, type KeptHost, MemoryStore, type MemoryStoreOptions } from "./store/memory-store.ts";
 export type * from "./store/store-health.ts";

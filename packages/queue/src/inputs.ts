@@ -79,7 +79,14 @@ export type Outcome =
   | ({ readonly kind: "impossible" } & Impossible)
   /** The session exists, with other demands. */
   | { readonly kind: "other-demands" }
-  | { readonly kind: "released"; readonly bucket: string; readonly endsAt: number; readonly heldMs: number }
+  | {
+      readonly kind: "released";
+      readonly bucket: string;
+      readonly endsAt: number;
+      readonly heldMs: number;
+      /** The names in `used` that were ignored. Undefined: there was no `used`. */
+      readonly ignored: readonly string[] | undefined;
+    }
   | { readonly kind: "renewed"; readonly endsAt: number }
   /** The slot does not exist or has ended, the session has ended, or this instance may not end it. */
   | { readonly kind: "missing" };
@@ -114,6 +121,10 @@ export type Note =
   | { readonly kind: "reclaimed"; readonly bucket: string; readonly fence: number }
   /** The bucket was passed over for its limit or cooldown. */
   | { readonly kind: "refused"; readonly bucket: string }
+  /** A grant found a limit in shadow mode short, such as `budget:tokens`. */
+  | { readonly kind: "short"; readonly bucket: string; readonly limit: string }
+  /** A settlement exceeded the largest debt of a budget by this number of units. */
+  | { readonly kind: "excess"; readonly bucket: string; readonly budget: string; readonly units: number }
   | EndNote;
 
 /** The decision ended a session (`ends.ts`). */

@@ -1,4 +1,4 @@
-import { ImpossibleRequestError } from "@slotkeeper/queue";
+import { DemandMismatchError, ImpossibleRequestError } from "@slotkeeper/queue";
 import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
@@ -58,15 +58,39 @@ describe("budgets of a host", () => {
     expect(next.isGranted).toBe(true);
   });
 
-  test.each([-5, Number.NaN, Number.POSITIVE_INFINITY])(
-    "an impossible `used` of %j keeps the charge",
-    async (tokens) => {
-      const bench = new Bench({ ...HOST, budgets: TOKENS });
-      await bench.release(await bench.take("a", spend(10)), { used: { tokens } });
-      expect((await bench.want("b", spend(1))).isGranted).toBe(false);
-      expect(await bench.held()).toBe(0);
-    },
-  );
+  test.each([
+    ["negative", { tokens: -5 }, ["tokens"]],
+    ["not a number", { tokens: Number.NaN }, ["tokens"]],
+    ["not finite", { tokens: Number.POSITIVE_INFINITY }, ["tokens"]],
+    ["a text", { tokens: "5" }, ["tokens"]],
+    ["unknown", { coins: 5, constructor: 1 }, ["coins", "constructor"]],
+  ])("a `used` that is %s keeps the charge and is named, and the slot is released", async (_, used, ignored) => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    const slotToken = await bench.take("a", spend(10));
+    const accepted: unknown[] = [];
+    bench.queue.release({ slotToken, used: used as never }, (one) => accepted.push(one));
+    await drained();
+    expect(accepted).toEqual([{ isHeld: true, ignored }]);
+    expect((await bench.want("b", spend(1))).isGranted).toBe(false);
+    expect(await bench.held()).toBe(0);
+  });
+
+  test("a `used` at a host without budgets is named", async () => {
+    const bench = new Bench(HOST);
+    const accepted: unknown[] = [];
+    bench.queue.release({ slotToken: await bench.take(), used: { tokens: 1 } }, (one) => accepted.push(one));
+    await drained();
+    expect(accepted).toEqual([{ isHeld: true, ignored: ["tokens"] }]);
+  });
+
+  test("what exceeds the debt of one limit is reported, in units", async () => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    await bench.release(await bench.take("a", spend(4)), { used: { tokens: 20 } });
+    expect(bench.ofType("budget-excess")).toEqual([]);
+    await bench.clock.run(2_000);
+    await bench.release(await bench.take("a", spend(4)), { used: { tokens: 25 } });
+    expect(bench.ofType("budget-excess")).toMatchObject([{ host: "h", bucket: "a", budget: "tokens", units: 5 }]);
+  });
 
   test("more than the estimate is a debt of at most one limit, and nothing is granted until it is paid", async () => {
     const bench = new Bench({ ...HOST, budgets: TOKENS });
@@ -117,6 +141,29 @@ describe("budgets of a host", () => {
     await expect(bench.ask("a", { waitMs: 1, ...more })).rejects.toThrow(message);
   });
 
+  test("a repeated request with another cost is refused, also when its session has its slot", async () => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    const same = { requestId: "r", sessionId: "s", waitMs: 1 };
+    await bench.take("a", { ...same, ...spend(4) });
+    await bench.clock.run(6_000);
+    await expect(bench.ask("a", { ...same, ...spend(5) })).rejects.toThrow(DemandMismatchError);
+    await expect(bench.ask("a", same)).rejects.toThrow(DemandMismatchError);
+    expect(await bench.ask("a", { ...same, ...spend(4) })).toMatchObject({ result: "granted", charged: { tokens: 4 } });
+  });
+
+  test("a request with a cost can be repeated after its host lost the budgets", async () => {
+    const bench = new Bench({ ...HOST, maxSlotPerHost: 1, budgets: TOKENS });
+    const held = await bench.take("a");
+    const same = { requestId: "r", sessionId: "s", ...spend(4) };
+    const next = await bench.want("b", same);
+    expect(next.isGranted).toBe(false);
+    bench.queue.reconfigure({ ...HOST, maxSlotPerHost: 1 });
+    await bench.release(held);
+    expect(next.isGranted).toBe(true);
+    await bench.clock.run(6_000);
+    expect((await bench.ask("b", { ...same, waitMs: 1 })).result).toBe("granted");
+  });
+
   test("a host is not forgotten before its budgets are full", async () => {
     const bench = new Bench({ ...HOST, sessionIdleSeconds: 1, budgets: { tokens: { limit: 10, perSeconds: 7_200 } } });
     await bench.release(await bench.take("a", spend(5)));
@@ -134,5 +181,54 @@ describe("budgets of a host", () => {
     const records = bench.commits.flatMap(({ changes }) => changes.puts.map(({ kind }) => kind));
     expect(records).not.toContain("budget");
     expect(bench.commits.some(({ changes }) => changes.head?.fullAt !== undefined)).toBe(false);
+  });
+});
+
+describe("a budget in shadow mode", () => {
+  const SHADOW = { tokens: { ...TOKENS.tokens, shadow: true } } as const;
+
+  test("is charged and counted, and holds back no request", async () => {
+    const bench = new Bench({ ...HOST, budgets: SHADOW });
+    expect((await bench.want("a", spend(8))).last).toMatchObject({ result: "granted", charged: { tokens: 8 } });
+    expect(bench.ofType("shadow-short")).toEqual([]);
+    expect((await bench.want("b", spend(5))).last).toMatchObject({ result: "granted", charged: { tokens: 5 } });
+    // Above its burst, and above its largest debt.
+    expect((await bench.want("c", spend(50))).last).toMatchObject({ result: "granted", charged: { tokens: 7 } });
+    expect(bench.ofType("shadow-short")).toMatchObject([
+      { host: "h", bucket: "b", limit: "budget:tokens" },
+      { host: "h", bucket: "c", limit: "budget:tokens" },
+    ]);
+  });
+
+  test("that is enforced later has what was spent, as a debt of at most one limit", async () => {
+    const bench = new Bench({ ...HOST, budgets: SHADOW });
+    for (const bucket of ["a", "b", "c"]) await bench.take(bucket, spend(10));
+    bench.queue.reconfigure({ ...HOST, budgets: TOKENS });
+    const next = await bench.want("d", spend(1));
+    await bench.clock.run(1_099);
+    expect(next.isGranted).toBe(false);
+    await bench.clock.run(2);
+    expect(next.isGranted).toBe(true);
+  });
+
+  test("beside an enforced one changes nothing but the count", async () => {
+    const budgets = { ...SHADOW, requests: { limit: 1, perSeconds: 1 } };
+    const bench = new Bench({ ...HOST, budgets });
+    await bench.take("a", spend(10));
+    const next = await bench.want("b", spend(10));
+    expect(await bench.queue.poll(next.session, { waitMs: 0 })).toMatchObject({ blockedBy: "budget:requests" });
+    await bench.clock.run(1_001);
+    expect(next.isGranted).toBe(true);
+  });
+
+  test("a lapsed offer counts no grant", async () => {
+    const bench = new Bench({ ...HOST, maxSlotPerHost: 1, budgets: SHADOW, collectMs: 100 });
+    const held = await bench.take("a", spend(10));
+    const session = await bench.begin("b", spend(10));
+    await bench.release(held);
+    await bench.clock.run(5_000);
+    expect(bench.ofType("uncollected").length).toBeGreaterThan(0);
+    expect(bench.ofType("shadow-short")).toEqual([]);
+    bench.queue.cancel(session);
   });
 });

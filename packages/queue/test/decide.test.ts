@@ -1,5 +1,6 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
-import { Book, type Decision, decide, type Input, resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { Book, type Decision, decide, type Input } from "@slotkeeper/queue/internals";
 import { describe, expect, test } from "vitest";
 
 /** Decisions that the comparison with the reference book (`testkit/test/reference.prop.test.ts`) showed to be wrong. */

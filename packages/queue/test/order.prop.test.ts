@@ -1,18 +1,16 @@
 import { demandOf } from "@slotkeeper/protocol";
+import { type HostPolicy, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import {
   Book,
   type DecideContext,
   decide,
-  type HostPolicy,
   type Input,
   type Line,
   type Rank,
   ranksBefore,
-  resolveHost,
-  resolveOptions,
   SlotSeconds,
   usedPerWeight,
-} from "@slotkeeper/queue";
+} from "@slotkeeper/queue/internals";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 

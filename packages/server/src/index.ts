@@ -10,7 +10,7 @@ export {
   SchemaError,
   schemaProblem,
 } from "@slotkeeper/postgres";
-export { blockedByWords, type ServiceHistory, type ServiceState } from "@slotkeeper/protocol";
+export type { ServiceHistory, ServiceState } from "@slotkeeper/protocol";
 export { type Advice, sentenceOf } from "./config/advice.ts";
 export { effectiveConfig } from "./config/config-source.ts";
 export { ConfigError, ControllerError } from "./config/errors.ts";
@@ -18,7 +18,7 @@ export { type ConfigSources, type LoadedConfig, loadConfig } from "./config/load
 export { formatPrinted, type PrintedKey, printedKeys } from "./config/print-config.ts";
 export type { ShutdownTimes } from "./config/settings.ts";
 export { type Diagnosis, diagnose } from "./doctor/diagnose.ts";
-export { CHECKS, type Check, FINDING_CODES, type Finding, type FindingCode, type Severity } from "./doctor/finding.ts";
+export { CHECKS, type Check, type Finding, type FindingCode, type Severity } from "./doctor/finding.ts";
 export { LogSink } from "./log/log-sink.ts";
 export { Service, type ServiceInit } from "./service.ts";
 export {

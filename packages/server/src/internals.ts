@@ -1,14 +1,11 @@
 /** `@slotkeeper/server/internals`: for the tests, benchmarks and scripts of this repository. It may change in any version. */
+export { FINDING_CODES } from "./doctor/finding.ts";
+export { HolderTraces } from "./http/holder-traces.ts";
 export { Refusals } from "./http/refusals.ts";
+export { endOfTurn, nextTurn } from "./platform/turns.ts";
 export { HostSettings } from "./queue/host-settings.ts";
 export type { AppendFile, JournalDisk, PreparedFile } from "./store/journal/disk.ts";
-export {
-  JournalCorruptError,
-  JournalFormatError,
-  JournalLockedError,
-  JournalPathError,
-  StoreUnwritableError,
-} from "./store/journal/errors.ts";
+export { StoreUnwritableError } from "./store/journal/errors.ts";
 export {
   encodeFirstLine,
   encodeFrame,
@@ -35,3 +32,4 @@ export { METRICS } from "./telemetry/metrics.ts";
 export { type ScrapeSources, scrape } from "./telemetry/scrape.ts";
 export { StoreReader } from "./telemetry/store-reader.ts";
 export { Telemetry } from "./telemetry/telemetry.ts";
+export { type FieldProblem, type Validator, validator } from "./words/validator.ts";

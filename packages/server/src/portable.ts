@@ -20,14 +20,12 @@ export {
   parseBody,
 } from "./http/exchange.ts";
 export { HeldCalls } from "./http/held-calls.ts";
-export { HolderTraces } from "./http/holder-traces.ts";
 export { OPERATOR_ROUTES } from "./http/operator-routes.ts";
 export { hostInPath, segmentOf, slotNamed } from "./http/path-host.ts";
 export { Refusals } from "./http/refusals.ts";
 export { RequestLog } from "./http/request-log.ts";
 export type { LogFields, Logger, LogLevel } from "./log/logger.ts";
 export type { Digests } from "./platform/digests.ts";
-export { endOfTurn, nextTurn } from "./platform/turns.ts";
 export { hostKeys, namedHost } from "./queue/host-key.ts";
 export { type HostConfiguration, HostSettings } from "./queue/host-settings.ts";
 export { QueryTokens, unverifiedHost, type Verified } from "./queue/query-tokens.ts";
@@ -40,4 +38,3 @@ export { liveFrame } from "./telemetry/live-frame.ts";
 export { type EventStream, LiveHub, type LiveHubInit } from "./telemetry/live-hub.ts";
 export { Presence, type PresenceInit } from "./telemetry/presence.ts";
 export { type ReadableStore, StoreReader } from "./telemetry/store-reader.ts";
-export { type FieldProblem, type Validator, validator } from "./words/validator.ts";

@@ -75,10 +75,15 @@ Budgets limit how much is used over time, for example tokens per minute. A key o
 | \`perSeconds\` | time in which \`limit\` units flow in |
 | \`burst\` | most units that the budget holds, and so the largest cost; absent: \`limit\` |
 | \`default\` | cost of a request that does not name the budget; absent: 1 |
+| \`shadow\` | \`true\`: the budget is charged and counted, but no request waits for it or is refused; absent: \`false\` |
 
 In any time T, at most \`burst + limit × T / perSeconds\` units are charged, net of what is given back. For an upstream that counts whole windows, set
 \`limit + burst\` to its limit. A grant needs its slots and all its budgets at once. The best-ranked request waits for a budget that cannot pay yet, and no other is
 granted meanwhile. Changed limits keep what was spent, and a new budget starts full. At a host with budgets the weighted scheduler is off.
+
+With \`shadow\` you can try a limit in production before you enforce it. The metric \`slotkeeper_shadow_short_total\` counts the grants that would have waited. A
+grant that finds the budget short is charged as a debt, of at most one \`limit\`. Without \`shadow\` the budget is then enforced with what was spent so far.
+[Direct callers](sql.md) of the database are not counted.
 
 \`\`\`json
 { "fairQueue": { "hosts": { "api.example.com": { "budgets": { "tokens": { "limit": 200000, "perSeconds": 60, "burst": 50000, "default": 1000 } } } } } }

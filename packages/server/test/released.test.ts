@@ -26,6 +26,19 @@ describe("the answer to a release", () => {
     expect((await fixture.release(slotToken)).text).toBe('{"result":"ok","released":false}');
   });
 
+  it.each([
+    [{ tokens: 1 }, {}],
+    [{ tokens: -1, "a b": 1 }, { ignored: ["used.tokens", 'used["a b"]'] }],
+    [{ tokens: null }, { ignored: ["used.tokens"] }],
+    ["all", { ignored: ["used"] }],
+  ])("names what is ignored in `used`: %j", async (used, more) => {
+    const fairQueue = { budgets: { tokens: { limit: 10, perSeconds: 60 } } };
+    const fixture = await startFixture({ config: { fairQueue } });
+    const { slotToken } = await fixture.take();
+    expect((await fixture.release(slotToken, { used })).body).toEqual({ result: "ok", ...more });
+    expect((await fixture.release(slotToken, { used })).body).toMatchObject({ result: "ok", released: false });
+  });
+
   it("knows the slots of the journal after a restart", async () => {
     const journal = `${newFolder()}/slots.journal`;
     const config = { backend: { memory: { journal } } };

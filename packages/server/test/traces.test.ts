@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { BeginAnswer } from "@slotkeeper/protocol";
-import { slotTokenOf } from "@slotkeeper/queue";
-import { type Exchange, HolderTraces } from "@slotkeeper/server/portable";
+import { slotTokenOf } from "@slotkeeper/queue/internals";
+import { HolderTraces } from "@slotkeeper/server/internals";
+import { type Exchange } from "@slotkeeper/server/portable";
 import { describe, expect, test } from "vitest";
 import { type Answer, type Fixture, type Reply, startFixture } from "./service-fixture.ts";
 

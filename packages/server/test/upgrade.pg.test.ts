@@ -1,4 +1,5 @@
-import { migrate, readMigrations } from "@slotkeeper/postgres";
+import { migrate } from "@slotkeeper/postgres";
+import { readMigrations } from "@slotkeeper/postgres/internals";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Fixture, startFixture, stopFixture } from "./service-fixture.ts";

@@ -1,6 +1,6 @@
 // The validator against the schema library, on all schemas of requests and of the configuration.
 import * as Schemas from "@slotkeeper/protocol/schemas";
-import { validator } from "@slotkeeper/server/portable";
+import { validator } from "@slotkeeper/server/internals";
 import * as fc from "fast-check";
 import type { TSchema } from "typebox";
 import { Compile } from "typebox/schema";

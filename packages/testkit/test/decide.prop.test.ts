@@ -1,13 +1,5 @@
-import {
-  Book,
-  type BookImage,
-  type Changes,
-  type DecideContext,
-  decide,
-  type Input,
-  resolveHost,
-  resolveOptions,
-} from "@slotkeeper/queue";
+import { type BookImage, type Changes, resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { Book, type DecideContext, decide, type Input } from "@slotkeeper/queue/internals";
 import { imageDifference, indexDifference } from "@slotkeeper/testkit/simulator";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";

@@ -1,13 +1,10 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { buildCommand } from "@slotkeeper/testkit/fleet";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
 const LOAD = fileURLToPath(new URL("../bin/load.mjs", import.meta.url));
 const run = (...args: string[]) => promisify(execFile)(process.execPath, [LOAD, ...args]);
-
-beforeAll(() => buildCommand(), 120_000);
 
 test("the load program lists its options with --help, and refuses others with a sentence", async () => {
   const { stdout } = await run("--help");

@@ -4,9 +4,12 @@ import { Audit } from "./audit.ts";
 import { cpuMs } from "./server-usage.ts";
 import { SlotClient } from "./slot-client.ts";
 
-interface ClientPlan {
+export interface ClientPlan {
   readonly bucket: string;
   readonly holdMs: number;
+  /** More fields of its acquire, and of its release. */
+  readonly demand?: object;
+  readonly settled?: object;
 }
 
 export interface LoopPlan {
@@ -34,15 +37,15 @@ export async function closedLoop(context: LoadContext, plan: LoopPlan): Promise<
   const clients = await Promise.all(plan.clients.map(() => SlotClient.open(context.url, context.waiting)));
   let to = Number.POSITIVE_INFINITY;
   const isOver = () => performance.now() >= to;
-  const loop = async (client: SlotClient, { bucket, holdMs }: ClientPlan) => {
+  const loop = async (client: SlotClient, { bucket, holdMs, demand, settled }: ClientPlan) => {
     while (!isOver()) {
       const askedAt = performance.now();
-      const slot = await client.acquire(plan.host, bucket, isOver);
+      const slot = await client.acquire(plan.host, bucket, isOver, demand);
       if (slot === undefined) return;
       const hold = audit.granted(plan.host, bucket, slot.fence, performance.now() - askedAt);
       if (holdMs > 0) await holdFor(holdMs);
       audit.releasing(hold);
-      await client.release(slot.slotToken);
+      await client.release(slot.slotToken, settled);
     }
   };
   const running = clients.map((client, at) => loop(client, plan.clients[at] as ClientPlan).catch(() => {}));

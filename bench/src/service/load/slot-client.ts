@@ -36,9 +36,22 @@ export class SlotClient {
     return new SlotClient(await RawConnection.open(url), waiting);
   }
 
-  /** Asks until it is granted; a session that ended otherwise starts again. Returns `undefined` once `isOver`. */
-  async acquire(hostname: string, ipBucket: string, isOver: () => boolean): Promise<Granted | undefined> {
-    const first = { hostname, ipBucket, ...(this.#waiting.kind === "held" ? { waitMs: this.#waiting.waitMs } : {}) };
+  /**
+   * Asks until it is granted; a session that ended otherwise starts again. Returns `undefined` once `isOver`. `demand`:
+   * more fields of the first call.
+   */
+  async acquire(
+    hostname: string,
+    ipBucket: string,
+    isOver: () => boolean,
+    demand: object = {},
+  ): Promise<Granted | undefined> {
+    const first = {
+      hostname,
+      ipBucket,
+      ...demand,
+      ...(this.#waiting.kind === "held" ? { waitMs: this.#waiting.waitMs } : {}),
+    };
     let message: object = first;
     while (!isOver()) {
       const answer = await this.#ask(message);
@@ -50,8 +63,8 @@ export class SlotClient {
     return undefined;
   }
 
-  async release(slotToken: string): Promise<void> {
-    await this.#connection.post(RELEASE, { slotToken });
+  async release(slotToken: string, settled: object = {}): Promise<void> {
+    await this.#connection.post(RELEASE, { slotToken, ...settled });
   }
 
   close(): void {

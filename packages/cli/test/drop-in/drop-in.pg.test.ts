@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { build, type Command, slotkeeper } from "../command.ts";
+import { type Command, slotkeeper } from "../command.ts";
 import { replay, sha256 } from "./original-caller.ts";
 
 /**
@@ -25,7 +25,6 @@ let service: Command;
 let url: string;
 
 beforeAll(async () => {
-  build();
   database = await TestDatabase.open({ isEmpty: true });
   client = await database.connect();
   await client.query(LAYOUT);

@@ -2,13 +2,11 @@ import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { onServer, type PostgresServer, startPostgres } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { build } from "../command.ts";
 import { runGuide, unprinted } from "./run-guide.ts";
 
 /** Guides create roles, which belong to a whole server, so they get their own server. */
 let server: PostgresServer;
 beforeAll(async () => {
-  build();
   server = await startPostgres();
   // The test server may lose commits in a crash, which the doctor would report.
   await onServer(server.dsn, (client) => client.query("ALTER ROLE ALL SET synchronous_commit = on"));

@@ -1,9 +1,6 @@
-import { beforeAll, expect, test } from "vitest";
-import { build } from "../command.ts";
+import { expect, test } from "vitest";
 import { newMachine } from "../local/machine.ts";
 import { runGuide, unprinted } from "./run-guide.ts";
-
-beforeAll(build, 120_000);
 
 test("one machine: every recipe of the guide works and prints what the guide shows", async () => {
   const machine = newMachine();

@@ -2,12 +2,11 @@
 import { chmodSync } from "node:fs";
 import { get } from "node:http";
 import { constants } from "node:os";
-import { beforeAll, describe, expect, test } from "vitest";
-import { build, Command, slotkeeper } from "../command.ts";
+import { describe, expect, test } from "vitest";
+import { Command, slotkeeper } from "../command.ts";
 import { TerminalSession } from "../terminal.ts";
 import { done, exec, newMachine, RUNS, waiting } from "./machine.ts";
 
-beforeAll(build, 120_000);
 const shows = (terminal: TerminalSession, text: RegExp) =>
   expect.poll(() => terminal.text, { timeout: 20_000, interval: 20 }).toMatch(text);
 const statusOf = (to: { port: string; path: string }) =>

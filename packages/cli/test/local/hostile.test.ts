@@ -18,11 +18,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { isNetworkType, keeperSocket } from "@slotkeeper/client/node/parts";
 import { killGroup, type Machine } from "@slotkeeper/testkit/one-machine";
-import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { BIN, build, Command, slotkeeper } from "../command.ts";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { BIN, Command, slotkeeper } from "../command.ts";
 import { done, exec, newMachine, RUNS, waiting } from "./machine.ts";
 
-beforeAll(build, 120_000);
 afterEach(() => vi.unstubAllEnvs());
 const NAME = ["--name", "gpu", "--as", "me"];
 const isRoot = process.getuid?.() === 0;

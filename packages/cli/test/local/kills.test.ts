@@ -1,9 +1,7 @@
 // Short runs of `npm run bench:local`: processes are killed at random moments, and the log of the commands is judged.
 import { killExecs, killHolders, killKeepers, type Machine } from "@slotkeeper/testkit/one-machine";
-import { beforeAll, describe, expect, test } from "vitest";
-import { build } from "../command.ts";
+import { describe, expect, test } from "vitest";
 
-beforeAll(build, 120_000);
 const kills = process.env["SLOTKEEPER_LONG"] ? 300 : 12;
 
 /** The keeper ends when it has been idle, and leaves nothing. */

@@ -43,7 +43,7 @@ export class Keys {
   find(key: unknown, time: { now(): number }): KeyState {
     const known = this.states.get(key);
     // Reading the clock costs as much as the rest (W7). It is needed only if there are idle keys.
-    if (known !== undefined && !(known.list && this.#isForgettable(known, time.now()))) return known;
+    if (known !== undefined && !(known.list && this.#isDroppable(known, time.now()))) return known;
     if (known !== undefined) this.#drop(known);
     else if (this.#idle.first) this.#sweepSome(time.now());
     // The spare state has no budgets.
@@ -74,7 +74,7 @@ export class Keys {
     const { size } = this;
     for (let state = this.#idle.first; state; ) {
       const next = state.next as KeyState | undefined;
-      if (this.#isForgettable(state, now)) this.#drop(state);
+      if (this.#isDroppable(state, now)) this.#drop(state);
       state = next;
     }
     return size - this.size;
@@ -85,7 +85,7 @@ export class Keys {
     for (let looked = 0; looked < DROPPED_FOR_EACH_NEW; looked++) {
       const state = this.#idle.first;
       if (state === undefined || state.lastChargedAt + this.windowMs > now) return;
-      if (this.#isForgettable(state, now)) this.#drop(state);
+      if (this.#isDroppable(state, now)) this.#drop(state);
       else this.#idle.add(state); // In debt: checked again after the others.
     }
   }
@@ -101,7 +101,7 @@ export class Keys {
     return all.sort((a, b) => a.arrival - b.arrival);
   }
 
-  #isForgettable({ lastChargedAt, budgets }: KeyState, now: number): boolean {
+  #isDroppable({ lastChargedAt, budgets }: KeyState, now: number): boolean {
     return lastChargedAt + this.windowMs <= now && budgets.every((budget) => budget?.isFull(now) !== false);
   }
 

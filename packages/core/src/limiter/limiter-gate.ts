@@ -20,7 +20,8 @@
  *     waiter.
  * LIMIT4  A waiter that is aborted, times out or is refused was charged nothing and leaves no timer, listener or entry.
  * LIMIT5  Work that never started costs nothing: `run` gives back the whole charge. An expired slot keeps its charge.
- * LIMIT6  There is at most one timer, and only while a caller waits or a ttl runs (`agenda.ts`). It is set for the
+ * LIMIT6  There is at most one timer, and only while a caller waits or a ttl runs (`agenda.ts`). It keeps the
+ *     process alive only while a caller waits, for a slot or for a `run` that rejects when its slot expires. It is set for the
  *     earliest time at which the first waiter can be paid, a key can pay, a waiter rises, or a deadline is due.
  * LIMIT7  acquired = released + expired + the number held.
  *
@@ -28,6 +29,7 @@
  * `update` visit all waiters. The state is consistent whenever user code may run (`onEvent`, listeners of a slot's
  * signal), so that this code may call the limiter again.
  */
+import { Agenda, type Due } from "../agenda.ts";
 import type { ClosedError } from "../errors.ts";
 import type { SemaphoreEventType } from "../events.ts";
 import type { Counters } from "../gate-context.ts";
@@ -35,7 +37,6 @@ import { type Rules, readOptions } from "../options.ts";
 import { unwatch, watch } from "../signals.ts";
 import { SlotNumbers } from "../slot-numbers.ts";
 import { AdaptiveSlots } from "./adaptive-slots.ts";
-import { Agenda } from "./agenda.ts";
 import { type Ask, askRules, tryRules } from "./ask.ts";
 import type { KeyState } from "./key-state.ts";
 import { Ledger } from "./ledger.ts";
@@ -75,6 +76,8 @@ export class LimiterGate {
   readonly isKeyed: boolean;
   readonly #tryRules: ReturnType<typeof tryRules>;
   readonly #askRules: Rules<Ask>;
+  /** The next time at which a waiter might be served. */
+  readonly #wake: Due = { dueAt: 0, agendaAt: -1, due: (now) => this.serve(now) };
   #arrivals = 0;
   #isServing = false;
 
@@ -91,7 +94,8 @@ export class LimiterGate {
     this.capacity = this.adaptive?.limit ?? slots;
     this.line = new WaitingLine(levels, ageAfterMs, perKey?.slots ?? Infinity);
     this.ledger = new Ledger(policy, this.time.now());
-    this.agenda = new Agenda(this.time, (now) => this.serve(now));
+    this.agenda = new Agenda(this.time);
+    this.agenda.keepAlive(false);
   }
 
   get names(): readonly string[] {
@@ -143,7 +147,7 @@ export class LimiterGate {
     this.counters[how]++;
     this.inUse--;
     keyState.inUse--;
-    if (slot.isMarked) this.#forget(slot);
+    if (slot.isMarked) this.#cleanUp(slot);
     if (outcome !== "ignore" && (this.adaptive || outcome === "overload"))
       heedAnswer(this, slot, outcome, retryAfterMs);
     if (this.policy.onEvent) this.emit(slot.key, how, undefined, slot.knownNumber);
@@ -154,8 +158,7 @@ export class LimiterGate {
   lease(slot: GrantedSlot, ttlMs: number): void {
     slot.agendaAt ??= -1;
     slot.isMarked = true;
-    this.agenda.set(slot, this.time.now() + ttlMs);
-    this.rearm();
+    this.agenda.schedule(slot, this.time.now() + ttlMs);
   }
 
   /** Ends a wait without a slot. */
@@ -203,24 +206,19 @@ export class LimiterGate {
       if (wakeAt > now) break;
     }
     this.#isServing = false;
-    this.#arm(this.waiting > 0 ? wakeAt : Infinity);
+    this.#keepAlive();
+    this.agenda.schedule(this.#wake, this.waiting > 0 ? wakeAt : Infinity);
     this.#checkIdle();
-  }
-
-  /** Sets the timer again after a deadline has changed. */
-  rearm(): void {
-    if (this.waiting > 0) this.serve(this.time.now());
-    else this.#arm(Infinity);
   }
 
   /** Adds one `run` that ends when its slot expires, or removes one. */
   await(more: 1 | -1): void {
     this.#runs += more;
-    this.rearm();
+    this.#keepAlive();
   }
 
-  #arm(wakeAt: number): void {
-    this.agenda.arm(wakeAt, this.waiting + this.#runs > 0);
+  #keepAlive(): void {
+    this.agenda.keepAlive(this.waiting + this.#runs > 0);
   }
 
   /** Returns 0 if the first waiter was served or refused, otherwise the time to try again. */
@@ -257,7 +255,7 @@ export class LimiterGate {
     ticket.sinceAt = now;
     ticket.epoch = this.adaptive?.epoch;
     if (this.policy.ttlMs < Infinity) {
-      this.agenda.set(ticket, now + this.policy.ttlMs);
+      this.agenda.schedule(ticket, now + this.policy.ttlMs);
       ticket.isMarked = true;
     }
     if (this.policy.onEvent) this.emit(ticket.key, "acquired", waitedMs, ticket.number);
@@ -280,7 +278,6 @@ export class LimiterGate {
     }
     const ticket = new LimiterTicket(this, keyState, key, costs, now, 0);
     this.#hold(ticket, now);
-    if (policy.ttlMs < Infinity) this.#arm(Infinity);
     return ticket;
   }
 
@@ -310,9 +307,7 @@ export class LimiterGate {
         return this.reject(ticket, "rejected", queueFullError(this, ticket.key, others));
       ticket.waitSignal = signal;
       if (signal) watch(ticket, signal);
-      if (timeoutMs === Infinity) return;
-      this.agenda.set(ticket, sinceAt + timeoutMs);
-      this.rearm();
+      this.agenda.schedule(ticket, sinceAt + timeoutMs);
     });
   }
 
@@ -337,7 +332,7 @@ export class LimiterGate {
     ticket.at = undefined;
     this.waiting--;
     this.line.remove(ticket, now);
-    if (ticket.agendaAt >= 0) this.agenda.set(ticket, Infinity);
+    this.agenda.cancel(ticket);
     if (ticket.waitSignal) unwatch(ticket, ticket.waitSignal);
     this.ledger.keys.release(ticket.keyState);
   }
@@ -348,13 +343,10 @@ export class LimiterGate {
     if (how !== "rejected") this.emit(ticket.key, how === "aborted" ? how : "timed-out", now - ticket.sinceAt);
   }
 
-  #forget(slot: GrantedSlot): void {
+  #cleanUp(slot: GrantedSlot): void {
     if (slot.knownId) this.byId.delete(slot.knownId);
     if (slot.knownNumber) this.numbers.release(slot.knownNumber);
-    if (slot.agendaAt >= 0) {
-      this.agenda.set(slot, Infinity);
-      if (this.waiting === 0) this.#arm(Infinity);
-    }
+    this.agenda.cancel(slot);
   }
 
   /** A key gave back a slot: another waiter may be granted. */

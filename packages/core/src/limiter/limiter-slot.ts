@@ -7,10 +7,10 @@
  *
  * Most slots are granted at once and released. The fields that only waiters and leases need are in `LimiterTicket`.
  */
+import type { Due } from "../agenda.ts";
 import type { Link, LinkedList } from "../linked-list.ts";
 import { check, kind, numberFrom, type Rules, readOptions } from "../options.ts";
 import { dispose, type Slot } from "../slot.ts";
-import type { AgendaEntry } from "./agenda.ts";
 import type { KeyState } from "./key-state.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import { readFields } from "./options.ts";
@@ -52,7 +52,7 @@ const TTL = numberFrom(1);
 const OK: ReleaseOptions = {};
 export const IGNORE: ReleaseOptions = { outcome: "ignore" };
 
-export class GrantedSlot implements LimiterSlot, AgendaEntry {
+export class GrantedSlot implements LimiterSlot, Due {
   /** Internal, like every member that the type `LimiterSlot` does not have. */
   readonly gate: LimiterGate;
   readonly keyState: KeyState;
@@ -212,7 +212,9 @@ export class LimiterTicket extends GrantedSlot implements Link {
 
   override due(now: number): void {
     const { at, gate, sinceAt } = this;
-    if (at) at.reject(this, "timedOut", timeoutError(gate, this.key, now - sinceAt, this.trace));
-    else super.due(now);
+    if (at === undefined) return super.due(now);
+    // A waiter that can be served at the exact time of its timeout is served.
+    at.serve(now);
+    if (this.at) at.reject(this, "timedOut", timeoutError(gate, this.key, now - sinceAt, this.trace));
   }
 }

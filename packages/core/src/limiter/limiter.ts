@@ -254,13 +254,13 @@ export class Limiter<B extends string = string> {
   pause(options: { refuse?: boolean | undefined } = {}): void {
     const { refuse } = readOptions(options, PAUSE_RULES);
     this.#gate.paused = refuse ? "refusing" : "waiting";
-    this.#gate.rearm();
+    this.#gate.serve(this.#gate.time.now());
   }
 
   /** Ends a pause. Budgets continue to fill during a pause. */
   resume(): void {
     this.#gate.paused = "no";
-    this.#gate.rearm();
+    this.#gate.serve(this.#gate.time.now());
   }
 
   /** Changes limits of a running limiter. Charges stay charged, and holders keep their slots. */

@@ -4,20 +4,28 @@
  */
 import type { Clock } from "../clock.ts";
 
-export class SteadyTime {
-  readonly clock: Clock;
+export class SteadyTime implements Clock {
+  readonly #clock: Clock;
   /** By how much the clock was set back, in total, in milliseconds. */
   behind = 0;
   #last = -Infinity;
 
   constructor(clock: Clock) {
-    this.clock = clock;
+    this.#clock = clock;
   }
 
   now(): number {
-    const now = this.clock.now();
+    const now = this.#clock.now();
     if (now < this.#last) this.behind += this.#last - now;
     this.#last = now;
     return now + this.behind;
+  }
+
+  setTimer(callback: () => void, delayMs: number): unknown {
+    return this.#clock.setTimer(callback, delayMs);
+  }
+
+  clearTimer(timer: unknown): void {
+    this.#clock.clearTimer(timer);
   }
 }

@@ -38,7 +38,7 @@ export class AsyncWaits {
   constructor(attachment: Attachment, clock: Clock) {
     this.#attachment = attachment;
     this.#clock = clock;
-    attachment.onSettled = (cell) => this.#look(cell);
+    attachment.onOutcome = (cell) => this.#look(cell);
   }
 
   add(wait: Wait): void {
@@ -66,7 +66,7 @@ export class AsyncWaits {
   #leave(wait: Wait, reject: () => void): void {
     if (!this.#isPending(wait)) return;
     if (!this.#attachment.cancel(wait.cell)) return this.#look(wait.cell);
-    this.#forget(wait);
+    this.#stop(wait);
     // Ends our own `waitAsync`. Otherwise it would stay registered for ever.
     Atomics.notify(this.#attachment.memory.words, this.#attachment.memory.state(wait.cell));
     reject();
@@ -75,10 +75,10 @@ export class AsyncWaits {
   #look(cell: number): void {
     for (let wait = this.#pending.get(cell)?.wait; wait !== undefined; wait = this.#pending.get(cell)?.wait) {
       const outcome = readOutcome(this.#attachment, cell, wait.tag);
-      // The call of the desk may settle this same wait.
+      // The call of the desk may end this same wait.
       if (outcome.kind === "asked") this.#attachment.call();
       else if (outcome.kind !== "pending") {
-        this.#forget(wait);
+        this.#stop(wait);
         wait.onOutcome(outcome);
       } else if (this.#isListening(wait, outcome.asleep)) return;
     }
@@ -99,7 +99,7 @@ export class AsyncWaits {
     return this.#pending.get(wait.cell)?.wait === wait;
   }
 
-  #forget(wait: Wait): void {
+  #stop(wait: Wait): void {
     this.#pending.get(wait.cell)?.stop();
     this.#pending.delete(wait.cell);
     if (this.#pending.size === 0) this.#clock.clearTimer(this.#pulse);

@@ -42,7 +42,7 @@ export class Attachment {
   /** The tag that was used last. After a successful `take`, it is the tag of the slot. */
   tag: number;
   /** Called for every wait cell of this thread that this thread served itself. */
-  onSettled: ((cell: number) => void) | undefined;
+  onOutcome: ((cell: number) => void) | undefined;
 
   constructor(memory: Memory, identity: Identity, time: SharedTime, maxRounds?: number) {
     this.memory = memory;
@@ -111,10 +111,10 @@ export class Attachment {
   /** Makes sure that the queue is served, by this thread or by the current owner of the desk. */
   call(): void {
     this.#desk.call();
-    const settled = this.#dispatcher.settledHere;
-    if (settled.length === 0) return;
-    this.#dispatcher.settledHere = [];
-    for (const cell of settled) this.onSettled?.(cell);
+    const cells = this.#dispatcher.outcomesHere;
+    if (cells.length === 0) return;
+    this.#dispatcher.outcomesHere = [];
+    for (const cell of cells) this.onOutcome?.(cell);
   }
 
   resize(slots: number): void {

@@ -88,7 +88,7 @@ export class Dispatcher implements Service {
   readonly #leases: Leases;
   readonly #owner: number;
   /** Wait cells of this attachment that it served itself, so they need no notification. */
-  settledHere: number[] = [];
+  outcomesHere: number[] = [];
 
   constructor(memory: Memory, queue: WaitQueue, leases: Leases, owner: number) {
     this.#memory = memory;
@@ -110,7 +110,7 @@ export class Dispatcher implements Service {
   }
 
   repair(): void {
-    finishGrants(this.#memory, (cell, outcome) => this.#settle(cell, outcome));
+    finishGrants(this.#memory, (cell, outcome) => this.#putOutcome(cell, outcome));
     this.#queue.relink();
     let live = 0;
     for (let cell = 0; cell < this.#memory.maxHolders; cell++) {
@@ -205,11 +205,11 @@ export class Dispatcher implements Service {
 
   /** Writes the state before the queue: a death in between leaves no waiter without an outcome (TQUEUE3). */
   #finish(cell: number, outcome: number): void {
-    this.#settle(cell, outcome);
+    this.#putOutcome(cell, outcome);
     this.#queue.unlink(cell);
   }
 
-  #settle(cell: number, outcome: number): void {
+  #putOutcome(cell: number, outcome: number): void {
     const memory = this.#memory;
     for (;;) {
       const seen = memory.load(memory.state(cell));
@@ -221,7 +221,7 @@ export class Dispatcher implements Service {
         return;
       }
       if (!memory.swap(memory.state(cell), seen, outcome)) continue;
-      if (ownerOf(seen) === this.#owner) this.settledHere.push(cell);
+      if (ownerOf(seen) === this.#owner) this.outcomesHere.push(cell);
       this.#wake(cell, seen);
       return;
     }

@@ -21,7 +21,7 @@ import type { WaitQueue } from "./wait-queue.ts";
  * Repairs grants after a thread died at the desk. A holder word with the tag of a cell that has no outcome yet is a
  * grant that stopped half way. The tag names the cell, so the grant can be finished, or undone if the waiter has left.
  */
-export function finishGrants(memory: Memory, settle: (cell: number, outcome: number) => void): void {
+export function finishGrants(memory: Memory, putOutcome: (cell: number, outcome: number) => void): void {
   const holders = new Map<number, number>();
   for (let holder = 0; holder < memory.maxHolders; holder++) {
     const word = memory.load(memory.holder(holder));
@@ -32,7 +32,7 @@ export function finishGrants(memory: Memory, settle: (cell: number, outcome: num
     const kind = kindOf(state);
     if (!isPending(kind) && kind !== CANCELLED) continue;
     const holder = holders.get(memory.load(memory.tag(cell)));
-    if (holder !== undefined) settle(cell, stateOf(GRANTED, ownerOf(state), holder));
+    if (holder !== undefined) putOutcome(cell, stateOf(GRANTED, ownerOf(state), holder));
   }
 }
 

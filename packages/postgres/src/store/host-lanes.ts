@@ -47,8 +47,8 @@ interface Running<Request, Reply> {
   readonly startedAt: number;
 }
 
-/** A stuck host without calls for this long is forgotten. Its next call shows whether it is still stuck. */
-const FORGET_MS = 30_000;
+/** A stuck host without calls for this long is removed. Its next call shows whether it is still stuck. */
+const IDLE_MS = 30_000;
 /** Calls take milliseconds. A call that runs longer than this may be waiting for a lock. */
 const SLOW_MS = 250;
 
@@ -60,7 +60,7 @@ const SLOW_MS = 250;
  * LANE1 A host has at most `perHost` requests in progress, and all hosts together at most `inAll` calls. There are more
  *   connections, for calls that belong to no host.
  * LANE2 A host is stuck while one of its calls is slow. After an error that means "locked", it stays stuck until a call
- *   succeeds or until it had no calls for `FORGET_MS`. All stuck hosts together have at most `stuck` calls, regardless
+ *   succeeds or until it had no calls for `IDLE_MS`. All stuck hosts together have at most `stuck` calls, regardless
  *   of their number. Before they are known to be stuck they may have more, until those calls fail.
  * LANE3 The requests of a host are sent in order. Hosts take turns, and hosts that are not stuck go first.
  * LANE4 Shareable requests that are made in one job, or that waited, share calls of at most `together` requests. A
@@ -101,7 +101,7 @@ export class HostLanes<Request extends HostRequest, Reply> {
 
   /** Sends a request when its lane has room: at the end of this job at the earliest (LANE4). */
   run(request: Request): Promise<Reply> {
-    this.#forget();
+    this.#removeIdle();
     const lane = this.#laneOf(request.host);
     if (lane.waiting.length > 0 || !this.#hasRoom(lane)) this.#waits++;
     this.#waiting++;
@@ -114,8 +114,8 @@ export class HostLanes<Request extends HostRequest, Reply> {
     });
   }
 
-  #forget(): void {
-    const before = performance.now() - FORGET_MS;
+  #removeIdle(): void {
+    const before = performance.now() - IDLE_MS;
     for (const [host, since] of this.#idle) {
       if (since > before) return;
       this.#idle.delete(host);

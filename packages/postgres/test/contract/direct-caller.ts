@@ -17,19 +17,28 @@ export interface RegisterAnswer {
 
 type Arguments = { readonly [name: string]: string | number | boolean | null };
 
+const LOCK_TIMEOUT = "55P03";
+
 /** Calls SQL functions as PostgREST does: by the names of their arguments. */
 export class DirectCaller {
   readonly #client: Client;
+  readonly #isPatient: boolean;
 
-  constructor(client: Client) {
+  /** `isPatient`: repeats a call that waited too long for the lock of its host, as happens on a busy machine. */
+  constructor(client: Client, isPatient = false) {
     this.#client = client;
+    this.#isPatient = isPatient;
   }
 
   async call<Row extends object>(name: string, given: Arguments): Promise<Row[]> {
     const names = Object.keys(given);
     const list = names.map((argument, at) => `${argument} => $${at + 1}`).join(", ");
-    const { rows } = await this.#client.query<Row>(`SELECT * FROM ${name}(${list})`, Object.values(given));
-    return rows;
+    try {
+      return (await this.#client.query<Row>(`SELECT * FROM ${name}(${list})`, Object.values(given))).rows;
+    } catch (error) {
+      if (this.#isPatient && (error as { code?: string }).code === LOCK_TIMEOUT) return this.call(name, given);
+      throw error;
+    }
   }
 
   async tryAcquire(host: string, bucket: string, more: Arguments = {}): Promise<TryAnswer> {

@@ -10,7 +10,7 @@ const database = await TestDatabase.open();
 afterAll(() => database.close());
 const clients: Client[] = [];
 for (let i = 0; i < CONNECTIONS; i++) clients.push(await database.connect());
-const callers = clients.map((client) => new DirectCaller(client));
+const callers = clients.map((client) => new DirectCaller(client, true));
 const onAll = (work: (caller: DirectCaller, no: number) => Promise<void>) => Promise.all(callers.map(work));
 
 /** Slots that are held, as callers see it: from the answer with the slot until the call that releases it. */

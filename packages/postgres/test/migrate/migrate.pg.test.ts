@@ -1,15 +1,6 @@
 import { type AddressInfo, createServer } from "node:net";
-import {
-  assertSchema,
-  MigrateError,
-  type Migration,
-  migrate,
-  migrationScript,
-  migrationStates,
-  parseDsn,
-  readMigrations,
-  SchemaError,
-} from "@slotkeeper/postgres";
+import { MigrateError, migrate, migrationScript, migrationStates, parseDsn, SchemaError } from "@slotkeeper/postgres";
+import { assertSchema, type Migration, readMigrations } from "@slotkeeper/postgres/internals";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { afterAll, describe, expect, it } from "vitest";
 

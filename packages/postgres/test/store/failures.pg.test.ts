@@ -1,4 +1,5 @@
-import { DatabaseError, migrate, PostgresStore, SCHEMA_NUMBER } from "@slotkeeper/postgres";
+import { DatabaseError, migrate, PostgresStore } from "@slotkeeper/postgres";
+import { SCHEMA_NUMBER } from "@slotkeeper/postgres/internals";
 import { TestDatabase } from "@slotkeeper/testkit/postgres";
 import { TcpProxy } from "@slotkeeper/testkit/proxy";
 import { accountOf, HostUnderTest } from "@slotkeeper/testkit/store-conformance";
@@ -219,7 +220,7 @@ test("a slot row can be created at the end of the sequence, where ids of an orig
 
 test("CONNECT2: connections that go silent together cost one timeout: the call after the failed one gets a new connection", async () => {
   const proxy = await TcpProxy.to(database.dsn);
-  const silent = await PostgresStore.open({ dsn: proxy.url, poolSize: 4, timeoutMs: 400 });
+  const silent = await PostgresStore.open({ dsn: proxy.url, poolSize: 4, timeoutMs: 2_000 });
   await Promise.all(Array.from({ length: 12 }, () => silent.hostKeys()));
   proxy.blackHole({ isForNew: false });
   await expect(silent.hostKeys()).rejects.toMatchObject({ problem: "STORE_SILENT" });

@@ -1,4 +1,4 @@
-import { commitArguments } from "@slotkeeper/postgres";
+import { commitArguments } from "@slotkeeper/postgres/internals";
 import type { Changes, Commit, Head } from "@slotkeeper/queue";
 import { accountOf, headOf, leaseOf, sessionOf, waiterOf } from "@slotkeeper/testkit/store-conformance";
 

@@ -1,6 +1,6 @@
-import * as Type from "typebox";
 import { BLOCKED_BY_NAMES, type BlockedBy } from "../session.ts";
 import { recordOf } from "./record-schema.ts";
+import * as Type from "./type.ts";
 
 /** The answers of the service. A later version may add fields, but removes none of these. */
 
@@ -77,6 +77,12 @@ export const ReleasedSchema = Type.Object({
   released: Type.Optional(
     Type.Literal(false, {
       description: "the token holds no slot; absent if it does, or if the service cannot know it without waiting",
+    }),
+  ),
+  ignored: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        "what was ignored in `used`, and keeps its charge: `used.tokens` if the slot was charged no `tokens`, or the amount is not a number from 0 up",
     }),
   ),
 });

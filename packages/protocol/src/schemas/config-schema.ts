@@ -1,6 +1,8 @@
-import * as Type from "typebox";
+import * as About from "../settings/about.ts";
+import { described } from "./described.ts";
 import { FairQueueSectionSchema, RpcSchema } from "./fair-queue-section.ts";
 import { PATTERNS } from "./patterns.ts";
+import * as Type from "./type.ts";
 
 /** `config.json`. `writeOnly` marks secrets: they are never shown, logged or echoed. */
 
@@ -47,6 +49,20 @@ const ShutdownSchema = Type.Object(
 );
 
 const closed = { additionalProperties: false } as const;
+
+const aboutHost = {
+  ...About.ABOUT_HOST_LIMITS,
+  breaker: About.ABOUT_BREAKER_LIMITS,
+  budgets: About.ABOUT_BUDGET_SETTINGS,
+  keys: About.ABOUT_KEY_SETTINGS,
+};
+const ABOUT_FAIR_QUEUE = {
+  ...About.ABOUT_QUEUE_SETTINGS,
+  ...aboutHost,
+  cleanup: About.ABOUT_CLEANUP_SETTINGS,
+  weightedScheduler: About.ABOUT_SCHEDULER_SETTINGS,
+  hosts: aboutHost,
+};
 
 /** The schema of `config.json`. */
 export const ConfigSchema = Type.Object(
@@ -213,7 +229,7 @@ export const ConfigSchema = Type.Object(
     ),
     limits: Type.Optional(LimitsSchema),
     shutdown: Type.Optional(ShutdownSchema),
-    fairQueue: Type.Optional(FairQueueSectionSchema),
+    fairQueue: Type.Optional(described(FairQueueSectionSchema, ABOUT_FAIR_QUEUE)),
     rpc: Type.Optional(RpcSchema),
   },
   { additionalProperties: false, title: "Slotkeeper configuration" },

@@ -1,12 +1,12 @@
-import * as Type from "typebox";
 import { BUDGET_SETTINGS } from "../settings/budget-settings.ts";
 import { BREAKER_LIMITS, HOST_LIMITS } from "../settings/host-limits.ts";
 import { KEY_SETTINGS } from "../settings/key-settings.ts";
 import { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "../settings/queue-settings.ts";
 import { recordOf } from "./record-schema.ts";
 import { propertiesOf } from "./settings-schema.ts";
+import * as Type from "./type.ts";
 
-/** `fairQueue` of `config.json`. Keys, defaults, bounds and descriptions are in the tables of `settings/`. */
+/** `fairQueue` of `config.json`. Keys, defaults and bounds are in the tables of `settings/`; `config-schema.ts` adds what they mean. */
 
 const closed = { additionalProperties: false } as const;
 
@@ -15,12 +15,11 @@ export const BreakerSchema = Type.Object(propertiesOf(BREAKER_LIMITS), {
   description: "circuit breaker: when to keep requests from a host that fails",
 });
 
-const { burst, default: cost } = propertiesOf(BUDGET_SETTINGS);
-const required = (key: "limit" | "perSeconds") =>
-  Type.Number({ exclusiveMinimum: BUDGET_SETTINGS[key].above, description: BUDGET_SETTINGS[key].about });
+const { burst, default: cost, shadow } = propertiesOf(BUDGET_SETTINGS);
+const required = (key: "limit" | "perSeconds") => Type.Number({ exclusiveMinimum: BUDGET_SETTINGS[key].above });
 
 const BudgetSchema = Type.Object(
-  { limit: required("limit"), perSeconds: required("perSeconds"), burst, default: cost },
+  { limit: required("limit"), perSeconds: required("perSeconds"), burst, default: cost, shadow },
   closed,
 );
 

@@ -1,8 +1,8 @@
-import * as Type from "typebox";
 import { HOST_LIMITS } from "../settings/host-limits.ts";
 import { FairQueueSchema, HostSchema } from "./fair-queue-schema.ts";
 import { recordOf } from "./record-schema.ts";
 import { aliasesOf } from "./settings-schema.ts";
+import * as Type from "./type.ts";
 
 const functionName = Type.Optional(
   Type.String({ description: "no effect any more: the store calls its own functions" }),

@@ -1,12 +1,11 @@
-import type { TInteger, TObject, TOptional, TString } from "typebox";
-import * as Type from "typebox";
+import type { TInteger, TOptional } from "typebox";
 import { LIMITS } from "../limits.ts";
 import { HOST_LIMITS, LIVE_LIMITS, type LiveLimitKey } from "../settings/host-limits.ts";
+import * as Type from "./type.ts";
 
-/** The limits that operators may set at a running host: as they send them, and as the state shows them. */
+/** The limits that operators may set at a running host, as they send them. */
 
 type LiveCall = { [K in LiveLimitKey]: TOptional<TInteger> };
-type LiveState = { [K in LiveLimitKey]: TObject<{ value: TInteger; origin: TString }> };
 
 /** The body of an operator's call. Unknown keys are refused, because a misspelt key would remove a limit. */
 export const LiveLimitsSchema = Type.Object(
@@ -17,10 +16,6 @@ export const LiveLimitsSchema = Type.Object(
   },
 );
 
-export const HostLimitsStateSchema = Type.Object(
-  Object.fromEntries(LIVE_LIMITS.map(({ key }) => [key, stateOf(key)])) as LiveState,
-);
-
 function callOf(key: LiveLimitKey) {
   const limit = HOST_LIMITS[key];
   const isOffAt0 = "isOffAt0" in limit;
@@ -28,18 +23,5 @@ function callOf(key: LiveLimitKey) {
     minimum: "min" in limit ? limit.min : 0,
     maximum: LIMITS.slots,
     description: isOffAt0 ? "0: no limit; absent: the configured value" : "absent: the configured value",
-  });
-}
-
-function stateOf(key: LiveLimitKey) {
-  const limit = HOST_LIMITS[key];
-  return Type.Object({
-    value: Type.Integer({
-      description: `${limit.about}; 0: ${"isOffAt0" in limit ? "no limit" : "a semaphore without users"}`,
-    }),
-    origin: Type.String({
-      description:
-        "where the value comes from: `live` (an operator), `semaphore` (its users), or a layer of the configuration: `default`, `file config.json`, `controller`, `environment`, `flag`",
-    }),
   });
 }

@@ -1,6 +1,6 @@
-import * as Type from "typebox";
 import { recordOf } from "./record-schema.ts";
 import { HostRowSchema } from "./state-schema.ts";
+import * as Type from "./type.ts";
 
 /** What the service reports about itself over time: history, live changes, and the live instances. */
 

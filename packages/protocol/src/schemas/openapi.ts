@@ -100,19 +100,24 @@ const PATH_PARAMETERS: { readonly [name: string]: Json } = {
   },
 };
 
-function parameters({ path, query = {}, texts = {} }: Route): Json[] {
+function parameters({ path, query = {}, texts = {}, headers = {} }: Route): Json[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
     name,
     in: "path",
     required: true,
     ...PATH_PARAMETERS[name],
   }));
-  const inQuery = (names: { readonly [name: string]: string }, schema: Json) =>
-    Object.entries(names).map(([name, description]) => ({ name, in: "query", description, schema }));
-  return [...inPath, ...inQuery(query, { type: "integer", minimum: 0 }), ...inQuery(texts, { type: "string" })];
+  const optional = (place: string, names: Route["texts"] = {}, schema: Json = { type: "string" }) =>
+    Object.entries(names).map(([name, description]) => ({ name, in: place, description, schema }));
+  return [
+    ...inPath,
+    ...optional("query", query, { type: "integer", minimum: 0 }),
+    ...optional("query", texts),
+    ...optional("header", headers),
+  ];
 }
 
-function responses({ answer, problems = [], audience, request }: Route): Json {
+function responses({ answer, answerHeaders, problems = [], audience, request }: Route): Json {
   const content = answer.schema === undefined ? undefined : reference(answer.schema);
   const all: ProblemCode[] = [...problems, "BAD_REQUEST", "INTERNAL", "TOO_BUSY"];
   if (request !== undefined) all.push("BAD_JSON", "BAD_FIELDS", "BODY_TOO_LARGE");
@@ -121,6 +126,7 @@ function responses({ answer, problems = [], audience, request }: Route): Json {
   const byStatus: { [status: string]: Json } = {
     [answer.status]: {
       description: answer.status === 204 ? "Done" : "The result",
+      ...(answerHeaders === undefined ? {} : { headers: headersOf(answerHeaders) }),
       ...(answer.type === undefined
         ? {}
         : { content: { [answer.type]: content === undefined ? {} : { schema: content } } }),
@@ -135,6 +141,14 @@ function responses({ answer, problems = [], audience, request }: Route): Json {
     };
   }
   return byStatus;
+}
+
+function headersOf(names: { readonly [name: string]: string }): Json {
+  const entries = Object.entries(names).map(([name, description]) => [
+    name,
+    { description, schema: { type: "string" } },
+  ]);
+  return Object.fromEntries(entries) as Json;
 }
 
 /** A reference to a schema that has a name; the members of a union are replaced one by one. */

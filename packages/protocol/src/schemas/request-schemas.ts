@@ -1,7 +1,7 @@
-import * as Type from "typebox";
 import { LIMITS } from "../limits.ts";
 import { PATTERNS } from "./patterns.ts";
 import { recordOf } from "./record-schema.ts";
+import * as Type from "./type.ts";
 
 /**
  * The bodies of requests. Unknown fields are ignored. `null` and empty names count as absent, because callers of the
@@ -121,7 +121,8 @@ export const ReleaseSchema = Type.Object(
     now: Type.Optional(now),
   },
   {
-    description: "Only `slotToken` is checked. Other invalid fields are ignored, and the slot is released.",
+    description:
+      "Only `slotToken` must be valid. Other invalid fields are ignored, and the slot is released. The answer names what was ignored in `used`.",
   },
 );
 

@@ -1,5 +1,4 @@
 import type { TSchema } from "typebox";
-import * as Type from "typebox";
 import type { ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
 import { LiveLimitsSchema } from "./live-limits.ts";
@@ -7,6 +6,7 @@ import { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.
 import * as Requests from "./request-schemas.ts";
 import { ROUTE_PATHS, type RouteName, type RoutePath } from "./route-paths.ts";
 import { StateSchema } from "./state-schema.ts";
+import * as Type from "./type.ts";
 
 /** One route of the HTTP contract. */
 export interface Route extends RoutePath {
@@ -16,6 +16,10 @@ export interface Route extends RoutePath {
   readonly query?: { readonly [name: string]: string };
   /** Texts in the query, all optional. */
   readonly texts?: { readonly [name: string]: string };
+  /** Headers of the request, all optional. */
+  readonly headers?: { readonly [name: string]: string };
+  /** Headers of the answer, beside those of every answer. */
+  readonly answerHeaders?: { readonly [name: string]: string };
   readonly answer: { readonly status: 200 | 204; readonly type?: string; readonly schema?: TSchema };
   /** Problems of this route, in addition to those that every route of its kind has. */
   readonly problems?: readonly ProblemCode[];
@@ -35,7 +39,13 @@ export const ROUTES = {
     ...ROUTE_PATHS.acquire,
     summary: "Ask for a slot, or continue to wait for it",
     request: Type.Union([Requests.FirstCallSchema, Requests.PollSchema]),
+    headers: { Prefer: "`wait=N`: the same as `waitMs` of N seconds, for a first call without `waitMs` (RFC 7240)" },
     answer: json(Answers.AcquireAnswerSchema),
+    answerHeaders: {
+      "RateLimit-Policy": "the slots and budgets of the host (draft-ietf-httpapi-ratelimit-headers-11)",
+      RateLimit: "what is left of them: `r` units; `t` seconds until a budget is full",
+      "Preference-Applied": "the wait of `Prefer`, if it was used",
+    },
     problems: ["BAD_TOKEN", "IMPOSSIBLE", "CAPACITY_MISMATCH", "DEMAND_MISMATCH"],
   },
   release: {

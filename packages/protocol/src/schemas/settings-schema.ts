@@ -1,6 +1,6 @@
 import type { TArray, TBoolean, TEnum, TInteger, TNumber, TOptional } from "typebox";
-import * as Type from "typebox";
 import type { Setting, Settings } from "../settings/setting.ts";
+import * as Type from "./type.ts";
 
 type Mutable<T> = T extends readonly [...infer Items] ? [...Items] : never;
 
@@ -34,9 +34,9 @@ export function aliasesOf(table: Settings): { [alias: string]: TOptional<TNumber
 }
 
 function schemaOf(setting: Setting) {
-  const { about: description, default: fallback } = setting;
+  const { default: fallback } = setting;
   const defaultAt = "defaultAt" in setting ? { defaultAt: setting.defaultAt } : {};
-  const common = { ...(fallback === undefined ? {} : { default: fallback }), ...defaultAt, description };
+  const common = { ...(fallback === undefined ? {} : { default: fallback }), ...defaultAt };
   switch (setting.type) {
     case "flag":
       return Type.Boolean(common);

@@ -1,10 +1,32 @@
-import * as Type from "typebox";
-import { HostLimitsStateSchema } from "./live-limits.ts";
+import type { TInteger, TObject, TString } from "typebox";
+import { ABOUT_HOST_LIMITS } from "../settings/about.ts";
+import { HOST_LIMITS, LIVE_LIMITS, type LiveLimitKey } from "../settings/host-limits.ts";
 import { recordOf } from "./record-schema.ts";
+import * as Type from "./type.ts";
 
 /** The state of one instance and its store, for the person on call. No token is in it. */
 
 const count = Type.Integer({ minimum: 0 });
+
+type LiveState = { [K in LiveLimitKey]: TObject<{ value: TInteger; origin: TString }> };
+
+/** The limits that operators may set, as they are in force. */
+const HostLimitsStateSchema = Type.Object(
+  Object.fromEntries(LIVE_LIMITS.map(({ key }) => [key, stateOf(key)])) as LiveState,
+);
+
+function stateOf(key: LiveLimitKey) {
+  const limit = HOST_LIMITS[key];
+  return Type.Object({
+    value: Type.Integer({
+      description: `${ABOUT_HOST_LIMITS[key]}; 0: ${"isOffAt0" in limit ? "no limit" : "a semaphore without users"}`,
+    }),
+    origin: Type.String({
+      description:
+        "where the value comes from: `live` (an operator), `semaphore` (its users), or a layer of the configuration: `default`, `file config.json`, `controller`, `environment`, `flag`",
+    }),
+  });
+}
 
 const BucketStateSchema = Type.Object({
   bucket: Type.String(),

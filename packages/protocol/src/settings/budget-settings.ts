@@ -2,19 +2,19 @@ import type { Settings } from "./setting.ts";
 
 /** The keys of one budget in `budgets`, of `fairQueue` or of a host. */
 export const BUDGET_SETTINGS = {
-  limit: { type: "number", unit: "count", above: 0, about: "units that flow in per `perSeconds`" },
-  perSeconds: { type: "number", unit: "seconds", above: 0, about: "time in which `limit` units flow in" },
+  limit: { type: "number", unit: "count", above: 0 },
+  perSeconds: { type: "number", unit: "seconds", above: 0 },
   burst: {
     type: "number",
     unit: "count",
     above: 0,
-    about: "most units that the budget holds, and so the largest cost; absent: `limit`",
   },
-  default: { type: "number", unit: "count", min: 0, default: 1, about: "cost of a request that does not name it" },
+  default: { type: "number", unit: "count", min: 0, default: 1 },
+  shadow: { type: "flag", default: false },
 } as const satisfies Settings;
 
-/** The name of a budget. */
-export const BUDGET_NAME = /^[a-z][a-z0-9_-]{0,31}$/;
+/** The name of a budget, or of a key. */
+export const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
 
 /** A budget as the engine and stores have it. */
 export interface BudgetPolicy {
@@ -23,6 +23,8 @@ export interface BudgetPolicy {
   readonly burst: number;
   /** The cost of a request that does not name it. */
   readonly default: number;
+  /** It is charged and counted, but not enforced. */
+  readonly isShadow?: true;
 }
 
 /** The budgets of a host, by name. */
@@ -34,13 +36,20 @@ export interface BudgetConfig {
   readonly perSeconds: number;
   readonly burst?: number | undefined;
   readonly default?: number | undefined;
+  readonly shadow?: boolean | undefined;
 }
 
 /** Budgets of a configuration in the engine's units. Undefined: there are none. */
 export function resolveBudgets(budgets: { readonly [name: string]: BudgetConfig } = {}): BudgetPolicies | undefined {
-  const entries = Object.entries(budgets).map(([name, { limit, perSeconds, burst, default: cost }]) => [
+  const entries = Object.entries(budgets).map(([name, { limit, perSeconds, burst, default: cost, shadow }]) => [
     name,
-    { limit, perMs: perSeconds * 1000, burst: burst ?? limit, default: cost ?? BUDGET_SETTINGS.default.default },
+    {
+      limit,
+      perMs: perSeconds * 1000,
+      burst: burst ?? limit,
+      default: cost ?? BUDGET_SETTINGS.default.default,
+      ...(shadow === true ? { isShadow: true } : {}),
+    },
   ]);
   return entries.length === 0 ? undefined : (Object.fromEntries(entries) as BudgetPolicies);
 }
@@ -57,7 +66,7 @@ export function budgetProblems(budgets: unknown, path: string, most: number): st
 }
 
 function budgetProblem(name: string, budget: unknown, path: string): string[] {
-  const wrongName = BUDGET_NAME.test(name)
+  const wrongName = NAME.test(name)
     ? []
     : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`];
   const {
@@ -65,6 +74,7 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
     perSeconds,
     burst = limit,
     default: cost = 1,
+    shadow = false,
     ...unknown
   } = Object(budget) as { [key: string]: unknown };
   const expected = (field: string, text: string, value: unknown, isOk: boolean) =>
@@ -81,6 +91,7 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
       cost,
       Number.isFinite(cost) && (cost as number) >= 0 && !((cost as number) > (burst as number)),
     ),
+    ...expected("shadow", "true or false", shadow, typeof shadow === "boolean"),
   ];
 }
 

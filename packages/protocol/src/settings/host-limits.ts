@@ -2,7 +2,8 @@ import type { Setting, ValueOf } from "./setting.ts";
 
 /**
  * The limits of a host: every key of `fairQueue` that `fairQueue.hosts` may override. This table is the one place that
- * declares them. A new limit is a row here and the rule that reads it from the host's policy; made from the row are
+ * declares them. A new limit is a row here, its meaning in `about.ts`, and the rule that reads it from the host's policy; made from
+ * the row are
  *   - the schema, its defaults and bounds, `--print-config` and environment variables (`schemas/fair-queue-schema.ts`)
  *   - what operators may set live, over HTTP and in the state view (`schemas/live-limits.ts`)
  *   - the checks, defaults and policy of the engine (`queue/src/options-check.ts`, `queue/src/host-policy.ts`)
@@ -25,14 +26,11 @@ export const HOST_LIMITS = {
     unit: "milliseconds",
     min: 0,
     default: 0,
-    about: "shortest time from `hitUpstreamAtMs` until a released slot is free again",
   },
   smoothReleaseIntervalMs: {
     field: "smoothMs",
     type: "number",
     unit: "milliseconds",
-    about:
-      "shortest time between two released slots of a host becoming free; absent: `minSlotHoldMs / maxSlotPerHost`; ≤ 0: off",
   },
   maxSlotPerHost: {
     field: "slots",
@@ -42,7 +40,6 @@ export const HOST_LIMITS = {
     default: 5,
     defaultAt: "zero or less",
     isLive: true,
-    about: "number of slots of a host",
   },
   maxSlotPerIp: {
     field: "slotsPerBucket",
@@ -52,7 +49,6 @@ export const HOST_LIMITS = {
     isOffAt0: true,
     defaultAt: "zero",
     isLive: true,
-    about: "most slots that one bucket may hold at a host; negative: no limit",
   },
   maxWaitersPerIp: {
     field: "waitersPerBucket",
@@ -60,7 +56,6 @@ export const HOST_LIMITS = {
     unit: "count",
     default: 0,
     isOffAt0: true,
-    about: "most places of one bucket in the waiter pool of a host; ≤ 0: no limit",
   },
   maxWaitersPerHost: {
     field: "waiters",
@@ -68,7 +63,6 @@ export const HOST_LIMITS = {
     unit: "count",
     default: 50,
     isOffAt0: true,
-    about: "places in the waiter pool of a host: only waiters in the pool compete for slots; ≤ 0: no limit",
   },
   zombieTimeoutSeconds: {
     field: "leaseMs",
@@ -78,8 +72,6 @@ export const HOST_LIMITS = {
     default: 30,
     defaultAt: "zero or less",
     alias: "leaseSeconds",
-    about:
-      "length of a lease: the service takes a slot back if it is neither renewed nor released for this time; also `leaseSeconds`",
   },
   maxHoldSeconds: {
     field: "maxHoldMs",
@@ -87,7 +79,6 @@ export const HOST_LIMITS = {
     unit: "seconds",
     above: 0,
     default: 3600,
-    about: "longest time that one slot can be held, however often it is renewed",
   },
   ipCooldownSeconds: {
     field: "cooldownMs",
@@ -95,14 +86,12 @@ export const HOST_LIMITS = {
     unit: "seconds",
     min: 0,
     default: 0,
-    about: "cooldown: after a release, the bucket gets no new slot of this host for this time",
   },
   order: {
     field: "order",
     type: "choice",
     choices: ["slot-seconds", "fifo"],
     default: "slot-seconds",
-    about: "which eligible bucket gets the next slot, unless the weighted scheduler decides",
   },
 } as const satisfies HostLimits;
 
@@ -114,48 +103,41 @@ export const BREAKER_LIMITS = {
     unit: "seconds",
     above: 0,
     default: 60,
-    about: "length of the observation window in which answers are counted",
   },
   protectHttpCodes: {
     field: "protectHttpCodes",
     type: "codes",
     default: [429, 500, 502, 503, 504],
-    about: "status codes that count as errors; 200–399 count as successes; all others are ignored",
   },
   errorRatioPercent: {
     field: "errorRatioPercent",
     type: "number",
     unit: "percent",
     default: 20,
-    about: "the breaker opens at this percentage of errors",
   },
   minSamples: {
     field: "minSamples",
     type: "integer",
     unit: "count",
     default: 8,
-    about: "fewest answers for `errorRatioPercent`; ≤ 0: that rule is off",
   },
   fastErrorRatioPercent: {
     field: "fastErrorRatioPercent",
     type: "number",
     unit: "percent",
     default: 50,
-    about: "the breaker also opens at this higher percentage, after fewer answers",
   },
   fastMinSamples: {
     field: "fastMinSamples",
     type: "integer",
     unit: "count",
     default: 4,
-    about: "fewest answers for `fastErrorRatioPercent`; ≤ 0: that rule is off",
   },
   consecutiveErrors: {
     field: "consecutiveErrors",
     type: "integer",
     unit: "count",
     default: 4,
-    about: "the breaker opens after this number of errors in a row; ≤ 0: that rule is off",
   },
   openSeconds: {
     field: "openMs",
@@ -164,7 +146,6 @@ export const BREAKER_LIMITS = {
     above: 0,
     max: 3600,
     default: 60,
-    about: "how long the breaker stays open; after that it is half open, and an hour after it opened it is closed",
   },
   halfOpenProbes: {
     field: "halfOpenProbes",
@@ -172,7 +153,6 @@ export const BREAKER_LIMITS = {
     unit: "count",
     min: 1,
     default: 1,
-    about: "trial requests that a half-open breaker lets through at a time",
   },
 } as const satisfies HostLimits;
 

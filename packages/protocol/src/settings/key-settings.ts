@@ -1,23 +1,18 @@
 import { LIMITS } from "../limits.ts";
 import {
-  BUDGET_NAME,
   type BudgetConfig,
   type BudgetPolicies,
   budgetProblems,
   isRecord,
+  NAME,
   resolveBudgets,
 } from "./budget-settings.ts";
 import type { Settings } from "./setting.ts";
 
 /** The keys of one key in `keys`, of `fairQueue` or of a host, besides `budgets` and `for`. */
 export const KEY_SETTINGS = {
-  slots: {
-    type: "integer",
-    unit: "count",
-    min: 1,
-    about: "most slots of all requests with the same value together; absent: no limit",
-  },
-  required: { type: "flag", default: false, about: "refuse requests that do not send the key" },
+  slots: { type: "integer", unit: "count", min: 1 },
+  required: { type: "flag", default: false },
 } as const satisfies Settings;
 
 /** The key that every request with a bucket has: the bucket itself. It takes budgets only. */
@@ -87,7 +82,7 @@ export function keyProblems(keys: unknown, path: string): string[] {
 function keyProblem(name: string, key: unknown, path: string): string[] {
   if (!isRecord(key)) return [`Expected \`${path}\` to be an object, got ${JSON.stringify(key)}`];
   const { required, for: values, ...limits } = key;
-  const isNamed = BUDGET_NAME.test(name);
+  const isNamed = NAME.test(name);
   return [
     ...(isNamed
       ? []

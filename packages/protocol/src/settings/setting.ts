@@ -1,4 +1,7 @@
-/** One key of a table of settings, as plain data. Schema, checks, defaults and documentation are made from it. */
+/**
+ * One key of a table of settings, as plain data. Schema, checks, defaults and documentation are made from it. `about.ts` says
+ * what it means.
+ */
 export type Setting = NumberSetting | FlagSetting | ChoiceSetting | CodesSetting;
 
 interface NumberSetting {
@@ -9,7 +12,7 @@ interface NumberSetting {
   /** The value must be above this. */
   readonly above?: number;
   readonly max?: number;
-  /** Absent: computed from other settings, as `about` says. */
+  /** Absent: computed from other settings, as its text in `about.ts` says. */
   readonly default?: number;
   /** Zero or less means that there is no limit, unless `defaultAt` says otherwise. */
   readonly isOffAt0?: true;
@@ -17,27 +20,23 @@ interface NumberSetting {
   readonly defaultAt?: "zero" | "zero or less";
   /** Another name of the key in `config.json`. */
   readonly alias?: string;
-  readonly about: string;
 }
 
 interface FlagSetting {
   readonly type: "flag";
   readonly default: boolean;
-  readonly about: string;
 }
 
 interface ChoiceSetting {
   readonly type: "choice";
   readonly choices: readonly string[];
   readonly default: string;
-  readonly about: string;
 }
 
 /** A list of HTTP status codes. */
 interface CodesSetting {
   readonly type: "codes";
   readonly default: readonly number[];
-  readonly about: string;
 }
 
 /** A table of settings by key. */

@@ -58,6 +58,12 @@ export function budgetOfAccount(account: string): string {
   return account.split(" ", 1)[0] as string;
 }
 
+/** The account as `blockedBy` names it. */
+export function limitOfAccount(account: string): string {
+  const [budget, key] = account.split(" ");
+  return key === undefined ? `budget:${budget}` : `key:${key}`;
+}
+
 /** The value of a key that has this account, as `tenant acme`. Undefined: it is an account of the host, or shared. */
 export function keyOfAccount(account: string): string | undefined {
   const key = account.slice(budgetOfAccount(account).length + 1);

@@ -260,7 +260,7 @@ export class BookIndex {
     return true;
   }
 
-  forgetThrottling(): void {
+  resetThrottling(): void {
     this.#throttledAt = undefined;
   }
 

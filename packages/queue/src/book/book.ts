@@ -1,4 +1,4 @@
-import type { HostPolicy } from "../host-policy.ts";
+import { type HostPolicy, hasBudgets } from "../host-policy.ts";
 import type { Shares } from "../order/contract.ts";
 import type { Tag } from "../store/host-store.ts";
 import { BeforeImages } from "./before-images.ts";
@@ -128,8 +128,8 @@ export class Book {
     const { widest } = this.index.widths;
     const { inFlight } = this;
     // Slots that no budget can fill belong to no share.
-    const slots =
-      this.#policy?.budgets === undefined ? this.#head.slots : Math.min(this.#head.slots, inFlight + widest);
+    const isBudgeted = this.#policy !== undefined && hasBudgets(this.#policy);
+    const slots = isBudgeted ? Math.min(this.#head.slots, inFlight + widest) : this.#head.slots;
     return { level: this.index.ledger.level(slots, inFlight), widest };
   }
 
@@ -226,7 +226,7 @@ export class Book {
     for (const { kind, key, before } of images) if (kind === "account") this.#set(kind, key, before);
     this.begin();
     this.#derivePolicy();
-    this.index.forgetThrottling();
+    this.index.resetThrottling();
   }
 
   /** Applies what other instances changed since the tag of this book. The result is at `tag`. */

@@ -73,10 +73,10 @@ export function reportTo(
   const { status, isProbe } = report;
   if (!isCounted(status, policy)) return state;
   const isError = policy.protectHttpCodes.includes(status);
-  const settled = closesAt(state) <= now ? CLOSED : state;
-  if (settled.openedAt === undefined) return observe(settled, isError, status, now, policy);
+  const current = closesAt(state) <= now ? CLOSED : state;
+  if (current.openedAt === undefined) return observe(current, isError, status, now, policy);
   // The answer to a probe counts for a half-open breaker, whatever window its session has.
-  if (!isProbe && now - settled.openedAt < policy.openMs) return settled;
+  if (!isProbe && now - current.openedAt < policy.openMs) return current;
   return isError ? openBreaker(status, now) : CLOSED;
 }
 

@@ -1,6 +1,6 @@
 import type { BudgetPolicy, Costs, KeyPolicy } from "@slotkeeper/protocol";
 import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } from "slotkeeper/parts";
-import { accountsOf, budgetOfAccount, keyAccounts, policyOfAccount } from "./accounts.ts";
+import { type Account, accountsOf, budgetOfAccount, keyAccounts, limitOfAccount, policyOfAccount } from "./accounts.ts";
 import type { Book } from "./book.ts";
 import type { Charge, WaiterRecord } from "./records.ts";
 
@@ -8,27 +8,37 @@ import type { Charge, WaiterRecord } from "./records.ts";
  * The budgets of a host and of the values of its keys (`accounts.ts`). They refill continuously by store time (`level.ts` of the library). Only this file writes budget
  * records and `fullAt`.
  *
- * PAY1 In any interval T the charges of a budget, net of refunds and without debts, are at most burst + limit × T / perMs.
+ * PAY1 In any interval T the charges of an enforced budget, net of refunds and without debts, are at most burst + limit × T / perMs.
  * PAY2 A grant or an offer charges all its budgets, or does not happen. The lease that follows an offer charges nothing.
  * PAY3 A refund counts as of its charge, and never gives back more than what is still missing.
- * PAY4 A debt comes from a settlement alone, and is at most one limit. Nothing is granted from a budget in debt.
+ * PAY4 A debt is at most one limit. It comes from a settlement, or from a grant in shadow mode. Nothing is granted from a
+ *   budget in debt that is enforced.
  * PAY5 Changed limits keep what was spent, in units and by name. A budget without a record is full.
+ * PAY6 A budget in shadow mode is charged as if it were enforced, but holds back no grant. A grant that found it short
+ *   says so (`Charge.short`).
  */
+
+const NO_COSTS: Costs = {};
 
 type Asking = Pick<WaiterRecord, "bucket" | "demand">;
 
 /** The budgets that cannot pay for the request now, with the time at which each can. */
 export function missingBudgets(book: Book, asking: Asking): { readonly name: string; readonly at: number }[] {
-  return accountsOf(book.policy, asking, book.index.refills).flatMap(({ account, amount }) => {
-    const at = payableFrom(book, account, amount);
-    return at === 0 ? [] : [{ name: budgetOfAccount(account), at }];
+  return accountsOf(book.policy, asking, book.index.refills).flatMap((account) => {
+    const at = enforcedFrom(book, account);
+    return at === 0 ? [] : [{ name: budgetOfAccount(account.account), at }];
   });
 }
 
 /** When the budgets of a key can pay for the request; 0: now. */
 export function keyPayableAt(book: Book, key: KeyPolicy, asking: Asking): number {
   const accounts = keyAccounts(key, asking, book.index.refills);
-  return Math.max(0, ...accounts.map(({ account, amount }) => payableFrom(book, account, amount)));
+  return Math.max(0, ...accounts.map((account) => enforcedFrom(book, account)));
+}
+
+/** PAY6. */
+function enforcedFrom(book: Book, { account, amount }: Account): number {
+  return policyOf(book, account).isShadow === true ? 0 : payableFrom(book, account, amount);
 }
 
 /** 0: the budget can pay now. Otherwise the time at which it can. */
@@ -41,44 +51,81 @@ export function pay(book: Book, asking: Asking): Charge | undefined {
   const accounts = accountsOf(book.policy, asking, book.index.refills);
   const { demand } = asking;
   if (accounts.length === 0 && demand === undefined) return undefined;
-  for (const { account, amount } of accounts)
-    change(book, account, (level) => charge(level, policyOf(book, account), amount, book.now));
-  const costs = Object.fromEntries(accounts.map(({ account, amount }) => [account, amount]));
-  return { at: book.now, costs, asked: demand };
+  const paid = accounts.map(({ account, amount }) => ({ account, ...payOne(book, account, amount) }));
+  const short = paid.filter(({ isShort }) => isShort).map(({ account }) => limitOfAccount(account));
+  return {
+    at: book.now,
+    costs: Object.fromEntries(paid.map(({ account, charged }) => [account, charged])),
+    asked: demand,
+    short: short.length > 0 ? short : undefined,
+  };
+}
+
+/** PAY6: a budget in shadow mode is charged although it is short, as a debt of at most one limit. */
+function payOne(book: Book, account: string, amount: number): { readonly charged: number; readonly isShort: boolean } {
+  const budget = policyOf(book, account);
+  const isShort = budget.isShadow === true && payableFrom(book, account, amount) !== 0;
+  const charged = isShort ? Math.min(amount, payableDebt(levelOf(book, account), budget, book.now)) : amount;
+  change(book, account, (level) => charge(level, budget, charged, book.now));
+  return { charged, isShort };
 }
 
 /** Gives back everything. A budget that the host no longer has is left as it is. */
 export function giveBack(book: Book, paid: Charge | undefined): void {
-  if (paid === undefined) return;
-  for (const [account, estimate] of Object.entries(paid.costs)) correct(book, account, paid.at, estimate, 0);
+  for (const [account, estimate] of Object.entries(paid?.costs ?? NO_COSTS))
+    if (hasAccount(book, account)) correct(book, account, paid?.at ?? 0, -estimate);
 }
 
-/** Replaces the charges of the named budgets by what was really used. Unknown names and impossible amounts are ignored. */
-export function settle(book: Book, { at, costs }: Charge, used: Costs): void {
-  for (const [account, estimate] of Object.entries(costs)) {
-    const name = budgetOfAccount(account);
-    const amount = Object.hasOwn(used, name) ? used[name] : undefined;
-    if (amount === undefined || !Number.isFinite(amount) || amount < 0) continue;
-    correct(book, account, at, estimate, amount);
+/** The result of a settlement, by the names of budgets. */
+export interface Settlement {
+  /** No such charge, or no such amount: the charge is kept. */
+  readonly ignored: readonly string[];
+  /** The units that exceed the largest debt, and so are not charged. */
+  readonly excess: Costs;
+}
+
+/** Replaces the charges of the named budgets, of the host and of keys, by what was really used. */
+export function settle(book: Book, paid: Charge | undefined, used: Costs): Settlement {
+  const ignored: string[] = [];
+  const excess: { [name: string]: number } = {};
+  const charged = Object.entries(paid?.costs ?? NO_COSTS).filter(([account]) => hasAccount(book, account));
+  for (const [name, amount] of Object.entries(used)) {
+    const own = charged.filter(([account]) => budgetOfAccount(account) === name);
+    const isPossible = Number.isFinite(amount) && amount >= 0;
+    if (own.length === 0 || !isPossible) ignored.push(name);
+    else {
+      const rests = own.map(([account, estimate]) => correct(book, account, paid?.at ?? 0, amount - estimate));
+      if (Math.max(...rests) > 0) excess[name] = Math.max(...rests);
+    }
   }
+  return { ignored, excess };
 }
 
-function correct(book: Book, account: string, at: number, estimate: number, amount: number): void {
-  const budget = policyOfAccount(book.policy, account);
-  if (budget === undefined || amount === estimate) return;
-  change(book, account, (level) => {
-    if (amount < estimate) refund(level, budget, estimate - amount, at, book.now);
-    else charge(level, budget, Math.min(amount - estimate, payableDebt(level, budget, book.now)), book.now);
-  });
+/** Gives back a part of a charge as of its time, or charges more now. Returns what exceeds the largest debt. */
+function correct(book: Book, account: string, chargedAt: number, more: number): number {
+  const budget = policyOf(book, account);
+  let rest = 0;
+  if (more < 0) change(book, account, (level) => refund(level, budget, -more, chargedAt, book.now));
+  if (more > 0)
+    change(book, account, (level) => {
+      const charged = Math.min(more, payableDebt(level, budget, book.now));
+      charge(level, budget, charged, book.now);
+      rest = more - charged;
+    });
+  return rest;
+}
+
+function hasAccount({ policy }: Book, account: string): boolean {
+  return policyOfAccount(policy, account) !== undefined;
 }
 
 /** What a grant was charged, by the name of the budget: of the host, otherwise the most of a key. Undefined: nothing. */
 export function chargedOf(paid: Charge | undefined): Costs | undefined {
   const charged: { [name: string]: number } = {};
-  for (const [account, amount] of Object.entries(paid?.costs ?? {})) {
+  for (const [account, amount] of Object.entries(paid?.costs ?? NO_COSTS)) {
     const name = budgetOfAccount(account);
-    const isOfHost = paid !== undefined && Object.hasOwn(paid.costs, name);
-    charged[name] = isOfHost ? (paid.costs[name] as number) : Math.max(charged[name] ?? 0, amount);
+    const ofHost = paid !== undefined && Object.hasOwn(paid.costs, name) ? paid.costs[name] : undefined;
+    charged[name] = ofHost ?? Math.max(charged[name] ?? 0, amount);
   }
   return Object.keys(charged).length === 0 ? undefined : charged;
 }
@@ -105,12 +152,6 @@ export function tidyBudgets(book: Book): void {
   for (let next = refills.next; next !== undefined && next.fullAt <= book.now; next = refills.next)
     book.del("budget", next.record.key);
   if (book.head.fullAt !== refills.fullAt) book.draft.fullAt = refills.fullAt;
-}
-
-/** What can be charged now; below 0 while the budget is in debt. */
-export function availableOf(book: Book, name: string, now: number): number {
-  const budget = policyOf(book, name);
-  return budget.burst - missingAt(levelOf(book, name), budget, now);
 }
 
 function policyOf({ policy }: Book, account: string): BudgetPolicy {

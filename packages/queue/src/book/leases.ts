@@ -25,19 +25,19 @@ import { charge, retire } from "./use.ts";
  *   its last commits in a failover does not issue their fences again.
  */
 
-/** A waiter becomes the holder of a slot. Returns the fence of its lease. */
+/** A waiter becomes the holder of a slot. */
 export function grantLease(
   book: Book,
   waiter: WaiterRecord,
   { token, instance, isProbe }: { readonly token: string; readonly instance: string; readonly isProbe: boolean },
-): number {
+): LeaseRecord {
   charge(book, waiter.bucket, waiter.weight);
   const { now } = book;
   const { leaseMs, maxHoldMs } = book.policy;
   const offer = book.get("offer", waiter.key);
   const fence = Math.max(book.head.fence + 1, Math.floor(now * 1000));
   book.draft.fence = fence;
-  book.put({
+  const lease: LeaseRecord = {
     kind: "lease",
     key: token,
     fence,
@@ -51,12 +51,13 @@ export function grantLease(
     keepUntil: waiter.deadlineAt,
     width: widthOf(waiter.demand),
     charge: offer === undefined ? pay(book, waiter) : offer.charge,
-  });
+  };
   // Put the lease before the waiter leaves the pool. In between, neither the bucket nor a semaphore may look idle and
   // be forgotten.
+  book.put(lease);
   book.del("offer", waiter.key);
   book.del("waiter", waiter.key);
-  return fence;
+  return lease;
 }
 
 /** Sets a slot aside for a waiter. */

@@ -46,8 +46,10 @@ export interface Charge {
   readonly at: number;
   /** Amounts that were charged to budgets, by the keys of their records. */
   readonly costs: Costs;
-  /** What the request asked for, with the keys whose slots it occupies. */
+  /** What the request asked for, with the keys whose slots it occupies. A repeated request must ask for the same. */
   readonly asked?: Demand | undefined;
+  /** Limits in shadow mode that the grant would have waited for, such as `budget:tokens`. Absent: none. */
+  readonly short?: readonly string[] | undefined;
 }
 
 /** A slot that is set aside for a waiter whose poll is not open at the deciding instance. It has no token yet. */

@@ -111,7 +111,7 @@ function refusePassedOver({ book, notes }: Deciding): void {
 }
 
 /** A bucket is reported at most once between two of its grants, and at most once per cooldown (or 3 s). */
-function forgetRefusal(book: Book, name: string): void {
+function clearRefusal(book: Book, name: string): void {
   const { cooldownMs } = book.policy;
   const refusedAt = book.index.bucket(name)?.account?.refusedAt ?? Number.POSITIVE_INFINITY;
   if (book.now - refusedAt < (cooldownMs > 0 ? cooldownMs : REFUSED_MS)) return;
@@ -147,13 +147,14 @@ function isHalfOpen(deciding: Deciding, { openMs }: WaiterRecord): boolean {
 export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean): void {
   const { book } = deciding;
   const { instance, isPolledHere, newSecret, collectMs } = deciding.context;
-  forgetRefusal(book, waiter.bucket);
+  clearRefusal(book, waiter.bucket);
   if (isPolledHere(waiter.key)) {
     const waitedMs = book.now - waiter.arrivedAt;
     addWait(book, waitedMs);
-    const fence = grantLease(book, waiter, { token: slotTokenOf(book.host, newSecret()), instance, isProbe });
-    const { key: session, bucket } = waiter;
+    const token = slotTokenOf(book.host, newSecret());
+    const { fence, session, bucket, charge: paid } = grantLease(book, waiter, { token, instance, isProbe });
     deciding.notes.push({ kind: "granted", session, bucket, fence, waitedMs: Math.max(0, waitedMs) });
+    for (const limit of paid?.short ?? []) deciding.notes.push({ kind: "short", bucket, limit });
     return;
   }
   const isHere = waiter.instance === instance;

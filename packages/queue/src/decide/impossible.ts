@@ -31,10 +31,10 @@ function tooWide({ policy }: Book, asking: Asking, slots: number): Impossible | 
 
 function tooDear({ policy, index }: Book, asking: Asking): Impossible | undefined {
   for (const { account, amount: value } of accountsOf(policy, asking, index.refills)) {
-    const { burst: most = Number.POSITIVE_INFINITY } = policyOfAccount(policy, account) ?? {};
+    const { burst: most = Number.POSITIVE_INFINITY, isShadow } = policyOfAccount(policy, account) ?? {};
     const [name, key] = [budgetOfAccount(account), account.split(" ")[1]];
     const limit = key === undefined ? "the burst of the budget" : `the burst of the budget of \`keys.${key}\``;
-    if (value > most) return { field: `cost.${name}`, value, most, limit };
+    if (value > most && isShadow !== true) return { field: `cost.${name}`, value, most, limit };
   }
   return undefined;
 }

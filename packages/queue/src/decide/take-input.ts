@@ -1,4 +1,4 @@
-import { widthOf } from "@slotkeeper/protocol";
+import { type Costs, widthOf } from "@slotkeeper/protocol";
 import { becomeBusy } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
@@ -100,7 +100,7 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }, isBegun: b
   else beginSession(deciding, input);
   if (throttled !== undefined) endThrottled(deciding, input, throttled);
   else if (never !== undefined) endSession(deciding, { ...input, keepUntil: input.deadlineAt }, "impossible");
-  else if (isAlone(deciding, input)) hand(deciding, waiterOf(input, deciding.context.instance), false);
+  else if (isAlone(deciding, input)) grantAlone(deciding, input);
   else join(deciding, input);
   return DONE;
 }
@@ -118,8 +118,8 @@ function joinsCapacity({ book, context }: Deciding, { limit, isReturning }: Inpu
 
 /**
  * No other session waits or arrives, and no limit applies. This is the most common case, and it skips the pool. The
- * weighted scheduler counts every wait and turn, so it does not apply there. The reference book of the tests has no such
- * shortcut, and must decide the same.
+ * weighted scheduler counts every wait and turn, so it does not apply there. A test compares the decision with and without
+ * this shortcut: the book and the notes must be the same (`alone.prop.test.ts`).
  */
 function isAlone({ book, context, inputs }: Deciding, input: Input & { kind: "arrive" }): boolean {
   if (context.scheduler.isEnabled) return false;
@@ -139,6 +139,11 @@ function isAlone({ book, context, inputs }: Deciding, input: Input & { kind: "ar
   if (!book.index.keysAdmit(waiterOf(input, context.instance))) return false;
   const held = book.index.bucket(bucket)?.inFlight ?? 0;
   return held + width <= bucketLimit(book.policy, bucket) && (book.get("cooldown", bucket)?.until ?? 0) <= book.now;
+}
+
+function grantAlone(deciding: Deciding, input: Input & { kind: "arrive" }): void {
+  becomeBusy(deciding.book, deciding.context.pollIntervalMs);
+  hand(deciding, waiterOf(input, deciding.context.instance), false);
 }
 
 function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }): void {
@@ -203,9 +208,16 @@ function release(deciding: Deciding, { slotToken, hitAt, status, used }: Input &
   const { openedAt = 0 } = book.head.breaker;
   // The probe of an earlier opening says nothing about this one.
   if (status !== undefined) report(deciding, status, lease.isProbe && lease.grantedAt >= openedAt);
-  if (used !== undefined && lease.charge !== undefined) settle(book, lease.charge, used);
+  const ignored = used === undefined ? undefined : settleUse(deciding, lease, used);
   const endsAt = releaseLease(book, lease, hitAt);
-  return { kind: "released", bucket: lease.bucket, endsAt, heldMs: book.now - lease.grantedAt };
+  return { kind: "released", bucket: lease.bucket, endsAt, heldMs: book.now - lease.grantedAt, ignored };
+}
+
+/** Returns the names of the budgets that it ignored. */
+function settleUse({ book, notes }: Deciding, { bucket, charge }: LeaseRecord, used: Costs): readonly string[] {
+  const { ignored, excess } = settle(book, charge, used);
+  for (const [budget, units] of Object.entries(excess)) notes.push({ kind: "excess", bucket, budget, units });
+  return ignored;
 }
 
 function renew(deciding: Deciding, { slotToken }: Input & { kind: "renew" }): Outcome {

@@ -1,4 +1,4 @@
-import type { Agenda } from "../agenda.ts";
+import type { Agenda } from "slotkeeper/parts";
 import type { QueueOptions } from "../options.ts";
 import type { HostStore } from "../store/host-store.ts";
 import type { QueueEvent } from "./events.ts";

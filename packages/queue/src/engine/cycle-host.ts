@@ -10,7 +10,7 @@ export interface CycleHost {
   readonly hasPending: boolean;
   decideContext(): DecideContext;
   /** Records have changed. Updates the sessions of this instance. */
-  settle(touched: Touched): void;
+  changed(touched: Touched): void;
   note(note: Note): void;
   /** The outcomes of a decision were reported. Answers calls that waited for them. */
   answered(): void;

@@ -1,4 +1,4 @@
-import type { Due } from "../agenda.ts";
+import type { Due } from "slotkeeper/parts";
 import type { Decision } from "../decide/decide.ts";
 import type { Input, Outcome } from "../inputs.ts";
 import type { EngineContext } from "./context.ts";
@@ -68,7 +68,7 @@ export class Cycle implements Due {
   /** Created when first needed: a store in the same process answers immediately. */
   #wait: StoreWait | undefined;
   dueAt = 0;
-  agendaIndex = -1;
+  agendaAt = -1;
 
   constructor(host: CycleHost, engine: EngineContext) {
     this.#host = host;
@@ -127,7 +127,7 @@ export class Cycle implements Due {
   }
 
   /** Does nothing during a run: the end of the run sets the next time. */
-  onDue(): void {
+  due(): void {
     if (this.#isRunning) return;
     if (this.#isAwaited) this.wake();
     else if (this.#host.hasPending) {
@@ -229,7 +229,7 @@ export class Cycle implements Due {
     const { cache } = this.#host;
     this.#isStale = false;
     this.#calls++;
-    this.#host.settle(await this.#store().untilAnswered("read", cache.sync(), () => cache.sync()));
+    this.#host.changed(await this.#store().untilAnswered("read", cache.sync(), () => cache.sync()));
     turn.isCurrent = true;
     this.#goOn("again", turn);
   }
@@ -238,7 +238,7 @@ export class Cycle implements Due {
   async #yieldTo({ reason, touched }: Refused, turn: Turn): Promise<void> {
     turn.conflicts++;
     turn.isCurrent = true;
-    this.#host.settle(touched);
+    this.#host.changed(touched);
     if (reason !== "reserved") turn.refusals = reason === "slots" ? turn.refusals + 1 : 0;
     await this.#store().afterRefusal(reason, turn.refusals);
     this.#goOn("again", turn);
@@ -248,7 +248,7 @@ export class Cycle implements Due {
     this.#undecided = 0;
     this.#engine.unsent.count -= batch.length;
     for (const note of notes) this.#host.note(note);
-    this.#host.settle(touched);
+    this.#host.changed(touched);
     batch.forEach(({ done }, at) => done?.(outcomes[at] as Outcome));
     this.#host.answered();
   }
@@ -281,10 +281,10 @@ export class Cycle implements Due {
   }
 
   /**
-   * Leaves an earlier time as it is; `onDue` then sets the next one. Otherwise a busy host would move its timer with
+   * Leaves an earlier time as it is; `due` then sets the next one. Otherwise a busy host would move its timer with
    * every cycle.
    */
   #awaitUse(): void {
-    if (this.agendaIndex === -1 || this.dueAt > this.#idleAt) this.#engine.agenda.schedule(this, this.#idleAt);
+    if (this.agendaAt === -1 || this.dueAt > this.#idleAt) this.#engine.agenda.schedule(this, this.#idleAt);
   }
 }

@@ -1,6 +1,6 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
-import { Agenda } from "../agenda.ts";
+import { Agenda } from "slotkeeper/parts";
 import { MOST_ENDS } from "../book/session-ends.ts";
 import type { HostStore, InstanceAbout } from "../store/host-store.ts";
 import { Calls } from "./calls.ts";

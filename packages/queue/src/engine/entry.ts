@@ -1,5 +1,5 @@
 import type { SessionClaims } from "@slotkeeper/protocol";
-import type { Due } from "../agenda.ts";
+import type { Due } from "slotkeeper/parts";
 import type { LeaseRecord, WaiterRecord } from "../book/records.ts";
 import type { Input, Joining } from "../inputs.ts";
 import type { Call } from "./call.ts";
@@ -26,7 +26,7 @@ export class Entry implements Due {
   /** The number of arrivals that are on their way. */
   joins = 0;
   dueAt = 0;
-  agendaIndex = -1;
+  agendaAt = -1;
 
   constructor(host: Host, claims: SessionClaims, whenDue: (entry: Entry) => void) {
     this.host = host;
@@ -80,7 +80,7 @@ export class Entry implements Due {
     if (at >= pendingAt + PENDING_STEP_MS) this.#claims = { ...this.#claims, pendingAt: at };
   }
 
-  onDue(): void {
+  due(): void {
     this.#whenDue(this);
   }
 }

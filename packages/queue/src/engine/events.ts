@@ -65,6 +65,16 @@ export type QueueEvent =
   | { readonly type: "late-release"; readonly host: string | undefined }
   /** A lease that expired without a release. */
   | { readonly type: "reclaimed"; readonly host: string; readonly bucket: string; readonly fence: number }
+  /** A slot was granted that would have waited for this limit, such as `budget:tokens`, if it were enforced. */
+  | { readonly type: "shadow-short"; readonly host: string; readonly bucket: string; readonly limit: string }
+  /** A request used more of a budget than its largest debt: these units are not charged. */
+  | {
+      readonly type: "budget-excess";
+      readonly host: string;
+      readonly bucket: string;
+      readonly budget: string;
+      readonly units: number;
+    }
   /** One run of a host's cycle, from the wake-up until nothing is left to do. */
   | { readonly type: "cycle"; readonly host: string; readonly calls: number; readonly tookMs: number }
   | { readonly type: "overloaded"; readonly host: string; readonly bucket: string }
@@ -126,6 +136,10 @@ export function eventOf(host: string, note: Note): QueueEvent {
       return { type: "uncollected", host, bucket, session: note.session };
     case "reclaimed":
       return { type: "reclaimed", host, bucket, fence: note.fence };
+    case "short":
+      return { type: "shadow-short", host, bucket, limit: note.limit };
+    case "excess":
+      return { type: "budget-excess", host, bucket, budget: note.budget, units: note.units };
     case "refused":
       return { type: "probe-decision", host, bucket, isAllowed: false, reason: "ip_deny_window" };
     case "ended":

@@ -9,7 +9,8 @@ import * as Dump from "./dump.ts";
 import { Engine, type FairQueueInit } from "./engine.ts";
 import type { QueueCounts } from "./events.ts";
 import { type Operation, operate } from "./operations.ts";
-import type { ReleaseInput, RenewReply } from "./releases.ts";
+import { type HostQuotas, quotasOf } from "./quotas.ts";
+import type { ReleaseAccepted, ReleaseInput, RenewReply } from "./releases.ts";
 
 /**
  * The fair queue of one instance, for an HTTP layer or for a program that embeds the service.
@@ -77,10 +78,9 @@ export class FairQueue {
   /**
    * Returns immediately; the store is updated later. If this process is killed before that, the lease ends at its own
    * time. `onAccepted` runs when the caller need not repeat the release: immediately or, if another instance is alive
-   * that could take the repeated call, when the store has the release. `isHeld` is false if the token certainly held no
-   * slot.
+   * that could take the repeated call or `used` must be checked, when the store has the release.
    */
-  release(input: ReleaseInput, onAccepted?: (isHeld: boolean | undefined) => void): void {
+  release(input: ReleaseInput, onAccepted?: (accepted: ReleaseAccepted) => void): void {
     this.#engine.releases.release(input, onAccepted);
   }
 
@@ -166,6 +166,12 @@ export class FairQueue {
   glance(host: string): Dump.HostGlance | undefined {
     const known = this.#engine.hosts.find(host);
     return known === undefined ? undefined : Dump.glance(known, this.#engine.context);
+  }
+
+  /** What is left of the limits of a host. Undefined: this instance does not know the host, or it has no budgets. */
+  quotas(host: string): HostQuotas | undefined {
+    const known = this.#engine.hosts.find(host);
+    return known === undefined ? undefined : quotasOf(known, this.now());
   }
 
   /** One host with the position of each session and what it waits for. Undefined: this instance does not know the host. */

@@ -1,4 +1,4 @@
-import type { Due } from "../agenda.ts";
+import type { Due } from "slotkeeper/parts";
 import type { InstanceAbout } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
 import type { Host } from "./host.ts";
@@ -36,7 +36,7 @@ export class Heartbeat implements Due {
   #isBusy = false;
   #isClosed = false;
   dueAt = 0;
-  agendaIndex = -1;
+  agendaAt = -1;
 
   constructor(engine: EngineContext, hosts: Hosts, about: () => InstanceAbout) {
     this.#engine = engine;
@@ -87,7 +87,7 @@ export class Heartbeat implements Due {
     this.#isBeating = false;
   }
 
-  onDue(): void {
+  due(): void {
     const isFresh = this.#engine.time.now() < this.#beatAt + IDLE.everyMs;
     if (this.#waiting().length > 0 || (this.#engine.store.isShared && !isFresh)) {
       // A beat is still in progress. No second one is sent, but the next one is scheduled.

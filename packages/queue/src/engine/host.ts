@@ -20,7 +20,7 @@ import { type Place, Positions } from "./positions.ts";
 /** How a host notifies the sessions of this instance. */
 export interface HostListener {
   /** The committed state of the session may have changed. */
-  settle(id: string): void;
+  changed(id: string): void;
   /** A commit of this instance has granted a slot. */
   granted(note: Note & { kind: "granted" }): void;
   /** A commit that calls of the entry waited for is answered. */
@@ -198,21 +198,21 @@ export class Host implements CycleHost {
     };
   }
 
-  settle(touched: Touched): void {
+  changed(touched: Touched): void {
     this.#measureGrants(touched);
     this.#positions?.stale();
     if (this.#notices.length > 0) for (const notice of this.#notices.splice(0)) this.receive(notice);
-    if (touched === "all") for (const { id } of Array.from(this.#entries.keys())) this.#listener.settle(id);
-    else if (this.hasPending) for (const changes of touched) this.#settleChanged(changes);
+    if (touched === "all") for (const { id } of Array.from(this.#entries.keys())) this.#listener.changed(id);
+    else if (this.hasPending) for (const changes of touched) this.#recordsChanged(changes);
   }
 
-  #settleChanged({ puts, dels }: Changes): void {
+  #recordsChanged({ puts, dels }: Changes): void {
     for (const record of puts) {
-      if (record.kind === "lease") this.#listener.settle(record.session);
+      if (record.kind === "lease") this.#listener.changed(record.session);
       else if (record.kind === "waiter" || record.kind === "offer" || record.kind === "ending")
-        this.#listener.settle(record.key);
+        this.#listener.changed(record.key);
     }
-    for (const [kind, key] of dels) if (kind === "waiter") this.#listener.settle(key);
+    for (const [kind, key] of dels) if (kind === "waiter") this.#listener.changed(key);
   }
 
   /** Another instance sent a notice of its commit. */
@@ -224,7 +224,7 @@ export class Host implements CycleHost {
     const touched = this.cache.take(notice);
     if (touched === undefined) this.cycle.refresh();
     else if (touched.length > 0) {
-      this.settle(touched);
+      this.changed(touched);
       // An instance hands out a freed slot in the same commit. A direct caller does not.
       if (this.cache.book.free > 0 && this.hasPending) this.cycle.wake();
       this.cycle.caughtUp();

@@ -17,6 +17,14 @@ export interface ReleaseInput {
   readonly used?: Costs | undefined;
 }
 
+/** What is known of a release when its caller gets an answer. */
+export interface ReleaseAccepted {
+  /** Whether the token held a slot. Undefined: a shared store knows that. */
+  readonly isHeld: boolean | undefined;
+  /** The names in `used` that are not charged budgets of the slot, or have no possible amount. Their charges are kept. */
+  readonly ignored: readonly string[];
+}
+
 /** The answer to a successful renewal: how long the slot may be held from now on. */
 export interface RenewReply {
   readonly leaseMs: number;
@@ -36,27 +44,31 @@ export class Releases {
    * Returns immediately. The cycle of the host sends the release to the store, even if the caller leaves. `onAccepted`
    * runs when the caller need not repeat the release: immediately, unless another instance is alive. Then it runs when
    * the store has the release, because a caller without an answer can repeat the call at that instance. It also waits
-   * for a store of this process if the book of the host is not loaded. `isHeld` says whether the token held a slot;
-   * undefined: a shared store knows that.
+   * for a store of this process if the book of the host is not loaded, and for every store if `used` must be checked.
    */
-  release(input: ReleaseInput, onAccepted?: (isHeld: boolean | undefined) => void): void {
+  release(input: ReleaseInput, onAccepted?: (accepted: ReleaseAccepted) => void): void {
     const { slotToken, status, used } = input;
     const key = hostOfToken(slotToken);
     const { emit, time } = this.#engine;
     if (key === undefined) {
       emit({ type: "late-release", host: undefined });
-      onAccepted?.(false);
+      onAccepted?.({ isHeld: false, ignored: [] });
       return;
     }
     const { isAlone } = this.#engine;
     const { isShared } = this.#engine.store;
     const host = this.#hosts.open({ host: key });
     const isHeld = isShared ? undefined : this.#isHeld(host, slotToken);
-    const isAwaited = isShared ? !isAlone() : isHeld === undefined;
-    if (!isAwaited) onAccepted?.(isHeld);
+    const isAwaited = used !== undefined || (isShared ? !isAlone() : isHeld === undefined);
+    if (!isAwaited) onAccepted?.({ isHeld, ignored: [] });
     host.send({ kind: "release", slotToken, hitAt: this.#hitAt(input), status, used }, (outcome) => {
-      if (isAwaited) onAccepted?.(isShared ? undefined : outcome.kind === "released");
-      if (outcome.kind !== "released") {
+      const isReleased = outcome.kind === "released";
+      if (isAwaited)
+        onAccepted?.({
+          isHeld: isShared ? undefined : isReleased,
+          ignored: isReleased ? (outcome.ignored ?? []) : [],
+        });
+      if (!isReleased) {
         emit({ type: "late-release", host: key });
         return;
       }

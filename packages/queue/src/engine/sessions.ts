@@ -91,9 +91,9 @@ export class Sessions implements HostListener {
   }
 
   /** The committed state of the session may have changed. */
-  settle(id: string): void {
+  changed(id: string): void {
     const entry = this.entries.find(id);
-    if (entry !== undefined) this.#settle(entry, false);
+    if (entry !== undefined) this.#follow(entry, false);
   }
 
   /** Answers the calls whose window is over, if the committed book can answer them now. Otherwise they wait for it. */
@@ -166,7 +166,7 @@ export class Sessions implements HostListener {
     else if (outcome.kind === "impossible") this.#refuse(entry, new ImpossibleRequestError(outcome));
     else if (outcome.kind === "other-demands") this.#refuseDemand(entry, demand);
     else if (outcome.kind === "forgotten") this.#finish(entry, FORGOTTEN);
-    else this.#settle(entry, true);
+    else this.#follow(entry, true);
   }
 
   /** The session has not begun. */
@@ -188,7 +188,7 @@ export class Sessions implements HostListener {
   }
 
   /** `isCompared`: this follows an `arrive`. While one is on its way, the book may have an old state. */
-  #settle(entry: Entry, isCompared: boolean): void {
+  #follow(entry: Entry, isCompared: boolean): void {
     if (this.#isClosed) return;
     const { host, id } = entry;
     const now = this.#engine.time.now();
@@ -196,15 +196,15 @@ export class Sessions implements HostListener {
     // The slot has ended, or another instance has delivered it.
     if (standing.kind !== "held" || standing.lease.instance !== this.#engine.instance) entry.undelivered = undefined;
     if (entry.joins > 0) return;
-    if (standing.kind === "held") this.#settleHeld(entry, standing, isCompared, now);
+    if (standing.kind === "held") this.#followHeld(entry, standing, isCompared, now);
     else if (standing.kind === "ended") this.#finish(entry, answerOf(standing, entry, now));
-    else if (standing.kind === "waiting") this.#settleWaiting(entry, standing, isCompared, now);
+    else if (standing.kind === "waiting") this.#followWaiting(entry, standing, isCompared, now);
     // The book dropped the session because this instance was considered dead, or the store lost its last commits.
     else if (now < entry.claims.deadlineAt) this.#join(entry, true);
     else this.#giveUp(entry);
   }
 
-  #settleHeld(entry: Entry, standing: Standing & { kind: "held" }, isCompared: boolean, now: number): void {
+  #followHeld(entry: Entry, standing: Standing & { kind: "held" }, isCompared: boolean, now: number): void {
     const { lease } = standing;
     const { deadlineAt } = entry.claims;
     const isOwn = entry.undelivered === lease.fence;
@@ -238,7 +238,7 @@ export class Sessions implements HostListener {
     else this.answerDue(entry);
   }
 
-  #settleWaiting(entry: Entry, standing: Standing & { kind: "waiting" }, isCompared: boolean, now: number): void {
+  #followWaiting(entry: Entry, standing: Standing & { kind: "waiting" }, isCompared: boolean, now: number): void {
     const { waiter, offer } = standing;
     // Another instance has the session. A client that still waits here gets `pending`, so that it polls again.
     if (waiter.instance !== this.#engine.instance) this.#finish(entry, answerOf(standing, entry, now));
@@ -278,7 +278,7 @@ export class Sessions implements HostListener {
   #sendEnd(entry: Entry): void {
     this.#expired++;
     entry.host.send(endOf(entry.claims, "timeout", this.#engine.time.now()), () => {
-      if (this.entries.has(entry)) this.#settle(entry, false);
+      if (this.entries.has(entry)) this.#follow(entry, false);
     });
   }
 
@@ -296,7 +296,7 @@ export class Sessions implements HostListener {
     const awayAt = this.#engine.time.now() - this.#engine.options().collectMs;
     host.send({ kind: "return", fence: undelivered, awayAt, ...joining(host, claims) }, () => {
       if (!this.entries.has(entry)) return;
-      this.#settle(entry, false);
+      this.#follow(entry, false);
       this.#endReturned(entry);
     });
   }

@@ -1,13 +1,12 @@
 import type { FairQueueConfig, ServiceConfig } from "@slotkeeper/protocol";
 import { FairQueueSectionSchema } from "@slotkeeper/protocol/schemas";
-import * as Type from "typebox";
 import { layerChecker } from "./config-problems.ts";
 import { withoutZeros } from "./default-zeros.ts";
 import { ConfigError } from "./errors.ts";
 import { type Tree, withoutAbsent } from "./layers.ts";
 import { hostProblems, isJudgeable, queueProblems } from "./queue-rules.ts";
 
-const SCHEMA = Type.Object({ fairQueue: FairQueueSectionSchema }, { additionalProperties: false });
+const SCHEMA = { type: "object", properties: { fairQueue: FairQueueSectionSchema }, additionalProperties: false };
 const checkLayer = layerChecker(SCHEMA);
 
 /**

@@ -59,11 +59,14 @@ export class Access {
     const origin = exchange.header("origin");
     if (origin === undefined || !this.#isListed(origin)) return false;
     exchange.setHeader("Access-Control-Allow-Origin", origin);
-    exchange.setHeader("Access-Control-Expose-Headers", `Retry-After, X-Request-Id, ${HOLDERS_HEADER}`);
+    exchange.setHeader(
+      "Access-Control-Expose-Headers",
+      `Retry-After, RateLimit, RateLimit-Policy, Preference-Applied, X-Request-Id, ${HOLDERS_HEADER}`,
+    );
     if (exchange.method !== "OPTIONS" || exchange.header("access-control-request-method") === undefined) return false;
     exchange.empty(204, {
       "Access-Control-Allow-Methods": "POST",
-      "Access-Control-Allow-Headers": `Content-Type, X-Request-Id, traceparent, ${this.header}`,
+      "Access-Control-Allow-Headers": `Content-Type, Prefer, X-Request-Id, traceparent, ${this.header}`,
       "Access-Control-Max-Age": 600,
     });
     return true;

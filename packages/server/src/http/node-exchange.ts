@@ -129,10 +129,10 @@ export class NodeExchange extends BaseExchange implements Exchange {
       let chunks: Buffer[] = [];
       let size = 0;
       // The request lives longer than its body, as long as the call is held. Its listeners must not keep the body alive.
-      let settle: ((body: Body) => void) | undefined = resolve;
+      let finish: ((body: Body) => void) | undefined = resolve;
       const done = (body: Body) => {
-        settle?.(body);
-        settle = undefined;
+        finish?.(body);
+        finish = undefined;
         chunks = [];
       };
       this.#request.on("data", (chunk: Buffer) => {

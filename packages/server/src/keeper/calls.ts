@@ -101,7 +101,7 @@ const renew: CallHandler = async ({ response, body }, { queue }) => {
 };
 
 const release: CallHandler = ({ response, body }, { queue }) => {
-  queue.release({ slotToken: String(body.slotToken) }, (isHeld) =>
+  queue.release({ slotToken: String(body.slotToken) }, ({ isHeld }) =>
     json(response, 200, isHeld === false ? { result: "ok", released: false } : { result: "ok" }),
   );
 };

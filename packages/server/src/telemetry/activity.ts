@@ -11,6 +11,8 @@ export class HostActivity {
   readonly ring: HistoryRing;
   grants = 0;
   rejects = 0;
+  excess = 0;
+  short = 0;
   /** Whether something happened since the last sample. */
   isStirred = true;
 
@@ -45,7 +47,7 @@ export class Activity {
   readonly #now: () => number;
   readonly #all: HistoryRing;
   readonly hosts: BusiestHosts<HostActivity>;
-  readonly rest = { grants: 0, rejects: 0 };
+  readonly rest = { grants: 0, rejects: 0, excess: 0, short: 0 };
   #samples = 0;
   #readAt = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -75,6 +77,12 @@ export class Activity {
       case "canceled":
       case "released":
         this.#count(event.host, event.type, undefined, undefined);
+        return;
+      case "budget-excess":
+        (this.hosts.get(event.host) ?? this.rest).excess += event.units;
+        return;
+      case "shadow-short":
+        (this.hosts.get(event.host) ?? this.rest).short++;
         return;
       case "cycle":
       case "late-release":

@@ -69,6 +69,18 @@ export const METRICS = {
     byActivity("rejects"),
     "host",
   ),
+  budgetExcess: counter(
+    "slotkeeper_budget_excess_units_total",
+    "Units of budgets that were used beyond the largest debt of one `limit`, and so were not charged, by host like the grants",
+    byActivity("excess"),
+    "host",
+  ),
+  shadowShort: counter(
+    "slotkeeper_shadow_short_total",
+    "Grants that would have waited for a limit in shadow mode, once for each such limit, by host like the grants",
+    byActivity("short"),
+    "host",
+  ),
   breakersOpen: gauge(
     "slotkeeper_breakers_open",
     "Hosts whose circuit breaker is open or half open",

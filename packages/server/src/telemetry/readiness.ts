@@ -87,13 +87,13 @@ export class ReadinessCheck {
     if (this.#checking === undefined) {
       const found = this.#init.health();
       if (!(found instanceof Promise)) return found;
-      this.#checking = { startedAt: performance.now(), health: this.#settled(found) };
+      this.#checking = { startedAt: performance.now(), health: this.#kept(found) };
     }
     const { startedAt, health } = this.#checking;
     return within(startedAt + PATIENCE_MS - performance.now(), health);
   }
 
-  async #settled(health: Promise<StoreHealth>): Promise<StoreHealth> {
+  async #kept(health: Promise<StoreHealth>): Promise<StoreHealth> {
     const found = await health;
     this.#checking = undefined;
     this.#last = { at: performance.now(), health: found };

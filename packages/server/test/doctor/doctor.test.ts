@@ -3,7 +3,8 @@ import { appendFileSync, chmodSync, readFileSync, writeFileSync } from "node:fs"
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { MemoryStore } from "@slotkeeper/queue";
-import { CHECKS, type Diagnosis, diagnose, FINDING_CODES, type ServiceInit } from "@slotkeeper/server";
+import { CHECKS, type Diagnosis, diagnose, type ServiceInit } from "@slotkeeper/server";
+import { FINDING_CODES } from "@slotkeeper/server/internals";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { configFile, newFolder, startFixture, stopFixture } from "../service-fixture.ts";
 import { diagnosisOf, finding, reported } from "./findings.ts";

@@ -5,13 +5,8 @@ import { readFileSync, utimesSync } from "node:fs";
 import { mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type JournalEvent,
-  JournalLockedError,
-  openJournaledMemoryStore,
-  ProcessLock,
-  thisProcess,
-} from "@slotkeeper/server/internals";
+import { JournalLockedError } from "@slotkeeper/server";
+import { type JournalEvent, openJournaledMemoryStore, ProcessLock, thisProcess } from "@slotkeeper/server/internals";
 import { realClock } from "slotkeeper";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { bundleChild, Child } from "./bundled-child.ts";

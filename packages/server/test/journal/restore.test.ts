@@ -1,10 +1,6 @@
 import type { HostPolicy } from "@slotkeeper/queue";
-import {
-  JournalCorruptError,
-  JournalFormatError,
-  JournalPathError,
-  openJournaledMemoryStore,
-} from "@slotkeeper/server/internals";
+import { JournalCorruptError, JournalFormatError, JournalPathError } from "@slotkeeper/server";
+import { openJournaledMemoryStore } from "@slotkeeper/server/internals";
 import { FakeClock } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
 import { MemoryDisk } from "./memory-disk.ts";

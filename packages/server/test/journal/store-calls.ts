@@ -1,16 +1,13 @@
 import {
-  Book,
-  decide,
   type HostPolicy,
   type HostSnapshot,
   type HostStore,
-  type Input,
   type LiveLimits,
-  type Outcome,
   resolveHost,
   resolveOptions,
   snapshotOf,
 } from "@slotkeeper/queue";
+import { Book, decide, type Input, type Outcome } from "@slotkeeper/queue/internals";
 
 const HOST = "host.example";
 

@@ -91,6 +91,15 @@ describe("GET /metrics", () => {
     expect(value("slotkeeper_host_rejects_total", host)).toBe(1);
   });
 
+  it("counts by host what was used beyond the largest debt of a budget", async () => {
+    const fairQueue = { budgets: { tokens: { limit: 10, perSeconds: 3_600 } } };
+    const fixture = await startFixture({ config: { fairQueue } });
+    const { slotToken } = await fixture.take({ cost: { tokens: 10 } });
+    await fixture.release(slotToken, { used: { tokens: 100 } });
+    const units = (await page(fixture)).value("slotkeeper_budget_excess_units_total", { host: "example.com" });
+    expect(units).toBeCloseTo(80, 0);
+  });
+
   it("serves what it has while the store cannot be read, and counts the store's errors", async () => {
     class Broken extends MemoryStore {
       override totals(): Promise<never> {

@@ -78,7 +78,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const startedAt = performance.now();
   try {
     load.start();
-    await settle(history, world);
+    await untilFullUse(history, world);
     const warmAt = performance.now();
     await world.pause(3_000);
     const baseline = utilisation(history.sessions, SLOTS, warmAt, performance.now());
@@ -162,7 +162,7 @@ async function runFault(
   const endedAt = performance.now();
   await world.pause(WATCHED_MS);
   const recoversWithinMs = fault.recoversWithinMs ?? boundMs;
-  await settle(history, world, recoversWithinMs + PATIENCE_MS);
+  await untilFullUse(history, world, recoversWithinMs + PATIENCE_MS);
   const watchedUntil = performance.now();
   const from = fault.countsFrom === "start" ? startedAt : endedAt;
   const stopsAll = fault.countsFrom === "end" && stalled === undefined;
@@ -182,7 +182,7 @@ async function runFault(
 }
 
 /** Waits until the hot host is in full use. */
-async function settle(history: History, { pause }: World, withinMs = PATIENCE_MS): Promise<void> {
+async function untilFullUse(history: History, { pause }: World, withinMs = PATIENCE_MS): Promise<void> {
   const until = performance.now() + withinMs;
   while (performance.now() < until && !isUtilised(history.sessions, SLOTS, performance.now())) await pause(200);
 }

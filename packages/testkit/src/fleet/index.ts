@@ -1,5 +1,4 @@
 /** `@slotkeeper/testkit/fleet`: real processes of the service on a real database, with a balancer before them. */
-export { buildCommand } from "./build-command.ts";
 export { commandIn, migrateBy, THIS_CHECKOUT } from "./checkout.ts";
 export { cleanEnvironment } from "./clean-environment.ts";
 export { Fleet, type FleetOptions } from "./fleet.ts";

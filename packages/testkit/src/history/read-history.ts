@@ -77,6 +77,7 @@ export class HistoryReader {
       requestId: text(ask["requestId"]),
       waitMs: number(ask["waitMs"]) ?? 0,
       width: number(answer["width"]) ?? number(ask["width"]) ?? 1,
+      keys: this.#object({ keys: {}, ...ask }, "keys") as Call["keys"],
       maxWaitMs: number(ask["maxWaitMs"]),
       token: text(ask[NAMED_BY[call] ?? "queryToken"]),
       reported: number(ask["status"]),

@@ -47,19 +47,31 @@ export class ReplayedBudget {
     return this.missing(now) + cost - burst <= 2e-9 * limit;
   }
 
-  /** More than was charged is charged now, as a debt of at most one limit. */
-  settle(session: string, at: number, used: number, now: number): void {
+  /** A budget in shadow mode is charged although it cannot pay, as a debt of at most one limit. */
+  charge(session: string, cost: number, now: number): void {
+    const { limit, burst } = this.rates.at(-1) as Rate;
+    const amount = this.canPay(cost, now) ? cost : Math.min(cost, Math.max(0, burst + limit - this.missing(now)));
+    this.charges.push({ session, at: now, amount });
+  }
+
+  /** More than was charged is charged now, as a debt of at most one limit. Returns what exceeds it. */
+  settle(session: string, at: number, used: number, now: number): number {
     const charge = this.charges.find((one) => one.session === session && one.at === at) as Charged;
     const more = used - charge.amount;
     const { limit, burst } = this.rates.at(-1) as Rate;
-    if (more > 0)
-      this.charges.push({
-        session: "",
-        at: now,
-        amount: Math.min(more, Math.max(0, burst + limit - this.missing(now))),
-      });
-    else charge.amount = used;
+    if (more <= 0) {
+      charge.amount = used;
+      return 0;
+    }
+    const amount = Math.min(more, Math.max(0, burst + limit - this.missing(now)));
+    this.charges.push({ session: "", at: now, amount });
+    return more - amount;
   }
 }
 
-export type Paid = { readonly at: number; readonly costs: Costs };
+export type Paid = {
+  readonly at: number;
+  readonly costs: Costs;
+  /** Budgets in shadow mode that could not pay. */
+  readonly short: readonly string[];
+};

@@ -1,16 +1,15 @@
 import type { Demand } from "@slotkeeper/protocol";
+import { type HostStore, MemoryStore } from "@slotkeeper/queue";
 import {
-  availableOf,
   Book,
   type DecideContext,
   decide,
-  type HostStore,
   type Input,
-  MemoryStore,
   type Note,
   type Outcome,
   policyOfAccount,
-} from "@slotkeeper/queue";
+} from "@slotkeeper/queue/internals";
+import { missingAt } from "slotkeeper/parts";
 import { ReferenceBook } from "./reference-book.ts";
 
 /**
@@ -89,13 +88,13 @@ const HOST = "h";
 const MOST_CONFLICTS = 5;
 
 /** The engine's `decide` on a book in memory. Now and then the book is built again from its records: it must not matter. */
-export function memoryHost(): Host {
+export function memoryHost(decideOn: typeof decide = decide): Host {
   let book: Book | undefined;
   let commits = 0;
   return {
     decide(inputs, context) {
       book ??= new Book(HOST, context.now);
-      const { outcomes, notes, isForgotten } = decide(book, inputs, context);
+      const { outcomes, notes, isForgotten } = decideOn(book, inputs, context);
       if (book.isChanged) book.keep(`${++commits}.x`);
       if (isForgotten || book.limits === undefined) book = undefined;
       else if (commits % 8 === 7) book = Book.of(HOST, book.tag, book.image());
@@ -168,7 +167,7 @@ function viewOf(book: Book | undefined, now: number): View {
     first: book.head.first,
     budgets: [...book.all("budget")]
       .filter(({ key }) => policyOfAccount(book.policy, key) !== undefined)
-      .map(({ key, burst }): Spent => [key, rounded(burst - availableOf(book, key, now))])
+      .map(({ key, level, ...refill }): Spent => [key, rounded(missingAt(level, refill, now))])
       .filter(([, missing]) => missing > 0)
       .toSorted(byText),
     leases: [...book.all("lease")]

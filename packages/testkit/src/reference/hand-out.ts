@@ -158,8 +158,8 @@ export class HandOut extends SlotsAndEnds {
   isImpossible({ bucket, demand }: Pick<Waiter, "bucket" | "demand">): boolean {
     const width = widthOf(demand);
     const asking = { bucket, demand };
-    const isDear = this.costs(asking).some(([account, amount]) => amount > (this.budgetPolicy(account)?.burst ?? 0));
     const isTooWide = this.policy.keys?.some((key) => width > this.keySlots(key, asking)) === true;
+    const isDear = this.tooDear(asking) !== undefined;
     return width > this.policy.slots || width > this.limit(bucket) || isTooWide || isDear;
   }
 
@@ -203,6 +203,7 @@ export class HandOut extends SlotsAndEnds {
       this.waiters = this.waiters.filter((one) => one !== waiter);
       const waitedMs = Math.max(0, this.now - waiter.arrivedAt);
       this.notes.push({ kind: "granted", session, bucket, fence: this.fence, waitedMs });
+      for (const limit of paid?.short ?? []) this.notes.push({ kind: "short", bucket, limit });
     } else {
       const isElsewhere = waiter.instance !== instance && waiter.awayAt === undefined;
       const endsAt = this.now + (isElsewhere ? OFFER_MS : collectMs);

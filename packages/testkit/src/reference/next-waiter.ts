@@ -1,5 +1,6 @@
 import { type BudgetPolicies, type Costs, type KeyPolicy, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
-import type { BreakerState, DecideContext, HostPolicy, Input, LiveLimits, SessionEnd } from "@slotkeeper/queue";
+import type { BreakerState, HostPolicy, LiveLimits, SessionEnd } from "@slotkeeper/queue";
+import type { DecideContext, Input } from "@slotkeeper/queue/internals";
 
 import { type Paid, ReplayedBudget } from "./budgets.ts";
 
@@ -248,8 +249,8 @@ export class State {
     );
     const heldByOthers = widths(this.slots) - sum(wanting, ({ bucket }) => this.held(bucket));
     // Slots that no budget can fill belong to no share.
-    const { budgets, slots } = this.policy;
-    const shared = budgets === undefined ? slots : Math.min(slots, widths(this.slots) + this.widest);
+    const { slots } = this.policy;
+    const shared = this.isBudgeted ? Math.min(slots, widths(this.slots) + this.widest) : slots;
     return Math.max(0, shared - heldByOthers) / sum(wanting, ({ weight }) => weight);
   }
 
@@ -273,7 +274,12 @@ export class State {
 
   /** At a host with budgets or keys the weighted scheduler is off. */
   isWeighted({ scheduler }: DecideContext): boolean {
-    return scheduler.isEnabled && this.policy.budgets === undefined && this.policy.keys === undefined;
+    return scheduler.isEnabled && !this.isBudgeted && this.policy.keys === undefined;
+  }
+
+  /** Requests wait for a budget. For one in shadow mode they do not. */
+  get isBudgeted(): boolean {
+    return Object.values(this.policy.budgets ?? {}).some(({ isShadow = false }) => !isShadow);
   }
 
   /** What a request costs, of every budget of the host and of its keys, by account. */
@@ -288,12 +294,21 @@ export class State {
     return costsOf(keyLimitsOf(key, value).budgets, ` ${key.name} ${value}`, asking);
   }
 
+  /** A budget whose burst is below the cost. */
+  tooDear(asking: Asking): [account: string, amount: number] | undefined {
+    return this.costs(asking).find(([account, amount]) => {
+      const { burst = 0, isShadow = false } = this.budgetPolicy(account) ?? {};
+      return amount > burst && !isShadow;
+    });
+  }
+
   canPay(asking: Asking): boolean {
     return this.costs(asking).every(([account, amount]) => this.canPayOne(account, amount));
   }
 
+  /** A budget in shadow mode holds back no request. */
   canPayOne(account: string, amount: number): boolean {
-    return this.budgetOf(account).canPay(amount, this.now);
+    return this.budgetPolicy(account)?.isShadow === true || this.budgetOf(account).canPay(amount, this.now);
   }
 
   budgetOf(account: string): ReplayedBudget {
@@ -313,17 +328,26 @@ export class State {
 
   pay({ session, ...asking }: Asking & { session: string }): Paid | undefined {
     const costs = this.costs(asking);
-    for (const [account, amount] of costs) this.budgetOf(account).charges.push({ session, at: this.now, amount });
-    return costs.length === 0 ? undefined : { at: this.now, costs: Object.fromEntries(costs) };
+    const isShort = ([account, amount]: [string, number]) => !this.budgetOf(account).canPay(amount, this.now);
+    const short = costs.filter(isShort).map(([account]) => {
+      const [budget, key] = account.split(" ");
+      return key === undefined ? `budget:${budget}` : `key:${key}`;
+    });
+    for (const [account, amount] of costs) this.budgetOf(account).charge(session, amount, this.now);
+    return costs.length === 0 ? undefined : { at: this.now, costs: Object.fromEntries(costs), short };
   }
 
-  /** `used` by the name of the budget: it holds for the host and for the keys. */
-  settle({ session, paid }: Slot, used: Costs): void {
-    for (const account of Object.keys(paid?.costs ?? {})) {
-      const amount = used[account.split(" ")[0] as string];
-      if (amount !== undefined && this.budgetPolicy(account) !== undefined)
-        this.budgetOf(account).settle(session, (paid as Paid).at, amount, this.now);
-    }
+  /** `used` by the name of the budget: of the host and of keys. Returns what it ignored, and what exceeds the largest debt. */
+  settle({ session, paid }: Slot, used: Costs): { ignored: string[]; excess: [budget: string, units: number][] } {
+    const accounts = Object.keys(paid?.costs ?? {}).filter((account) => this.budgetPolicy(account) !== undefined);
+    const of = (name: string) => accounts.filter((account) => account.split(" ")[0] === name);
+    const isSound = ([name, amount]: [string, number]) => of(name).length > 0 && amount >= 0 && amount < Infinity;
+    const all = Object.entries(used);
+    const excess = all.filter(isSound).map(([name, amount]): [string, number] => {
+      const rests = of(name).map((one) => this.budgetOf(one).settle(session, paid?.at ?? 0, amount, this.now));
+      return [name, Math.max(...rests)];
+    });
+    return { ignored: all.filter((one) => !isSound(one)).map(([name]) => name), excess };
   }
 
   giveBackCosts(slot: Slot): void {

@@ -1,4 +1,4 @@
-import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue";
+import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue/internals";
 import { type Bucket, NO_NUMBERS, type Slot, type Waiter } from "./next-waiter.ts";
 import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, KEPT_MS } from "./slots-and-ends.ts";
 import { TimeAndLimits } from "./time-and-limits.ts";
@@ -264,13 +264,16 @@ export class ReferenceBook extends TimeAndLimits {
     return DONE;
   }
 
-  release({ slotToken, hitAt, status, used = {} }: InputOf<"release">): Outcome {
+  release({ slotToken, hitAt, status, used }: InputOf<"release">): Outcome {
     const lease = this.slots.find(({ token, isReleased }) => token === slotToken && !isReleased);
     if (lease === undefined) return MISSING;
     if (status !== undefined) this.report(status, lease.isProbe && lease.since >= (this.breaker.openedAt ?? 0));
-    this.settle(lease, used);
+    const { bucket } = lease;
+    const { ignored, excess } = this.settle(lease, used ?? {});
+    for (const [budget, units] of excess) if (units > 0) this.notes.push({ kind: "excess", bucket, budget, units });
     const endsAt = this.giveBack(lease, hitAt);
-    return { kind: "released", bucket: lease.bucket, endsAt, heldMs: this.now - lease.since };
+    const heldMs = this.now - lease.since;
+    return { kind: "released", bucket, endsAt, heldMs, ignored: used && ignored };
   }
 
   renew({ slotToken }: InputOf<"renew">): Outcome {

@@ -1,13 +1,6 @@
 import { type Demand, demandOf, type FairQueueConfig, widthOf } from "@slotkeeper/protocol";
-import {
-  type DecideContext,
-  type Input,
-  type Note,
-  type QueueOptions,
-  type ResolvedHost,
-  resolveHost,
-  resolveOptions,
-} from "@slotkeeper/queue";
+import { type QueueOptions, type ResolvedHost, resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { type DecideContext, type Input, type Note } from "@slotkeeper/queue/internals";
 import { GRACE_MS, type Host, type View } from "./engine-host.ts";
 import { type Ask, type History, type Step, statusOf } from "./random-history.ts";
 
@@ -60,7 +53,7 @@ export class Side {
     this.#view = view;
     for (const [session, token] of this.#host.tokens()) this.#tokens.set(session, token);
     for (const { session } of view.waiters) (this.#lives.get(session) as Life).pendingAt = this.#now;
-    return { outcomes, notes: notes.toSorted(byText), isForgotten, ...view };
+    return { outcomes, notes: notes.flatMap(roundedNote).toSorted(byText), isForgotten, ...view };
   }
 
   #limits({ config }: Step): ResolvedHost {
@@ -103,7 +96,7 @@ export class Side {
           slotToken,
           hitAt,
           status: number % 2 ? statusOf(ask) : undefined,
-          ...(number % 3 === 0 ? { used: { tokens: number % 11, unknown: 1 } } : {}),
+          ...(number % 3 === 0 ? { used: { tokens: usedOf(number), unknown: 1 } } : {}),
         };
       case "late":
         return { kind: "release", slotToken, hitAt: undefined, status: undefined };
@@ -147,9 +140,7 @@ export class Side {
     const life = this.#lifeOf(ask, step);
     if (kind === "extend") life.deadlineAt = Math.max(life.deadlineAt, now + 500);
     const { bucket, arrivedAt, deadlineAt } = life;
-    // Now and then a repeated first call asks for another width.
-    const isOther = kind === "extend" && isOdd;
-    const demand = isOther ? { ...life.demand, width: widthOf(life.demand) + 1 } : life.demand;
+    const demand = kind === "extend" && isOdd ? otherDemand(life.demand, number) : life.demand;
     const pendingAt = isOdd ? life.pendingAt : undefined;
     const limits = this.#limits(step);
     const openMs = number < 100 ? number * 10 : limits.policy.breaker.openMs;
@@ -215,6 +206,25 @@ export class Side {
       seenAt: (one) => (seenMs[one] === undefined ? undefined : this.#now - seenMs[one]),
     };
   }
+}
+
+/** Now and then a repeated first call asks for something else. */
+function otherDemand(demand: Demand | undefined, number: number): Demand {
+  if (number % 3 === 0) return { ...demand, width: widthOf(demand) + 1 };
+  if (number % 3 === 1) return { ...demand, cost: { tokens: (demand?.cost?.["tokens"] ?? 0) + 1 } };
+  return { ...demand, keys: { ...demand?.keys, tenant: "t9" } };
+}
+
+/** Now and then an amount is impossible, or far above the largest debt. */
+function usedOf(number: number): number {
+  return number % 11 === 10 ? ([-1, Number.NaN, Number.POSITIVE_INFINITY, 10_000][number % 4] as number) : number % 11;
+}
+
+/** Sums of fractions have rounding errors. */
+function roundedNote(note: Note): Note[] {
+  if (note.kind !== "excess") return [note];
+  const units = Math.round(note.units * 1e3) / 1e3;
+  return units === 0 ? [] : [{ ...note, units }];
 }
 
 function byText(a: Note, b: Note): number {

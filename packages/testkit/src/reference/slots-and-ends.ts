@@ -1,4 +1,5 @@
-import type { BreakerState, DecideContext, Input, Note } from "@slotkeeper/queue";
+import type { BreakerState } from "@slotkeeper/queue";
+import type { DecideContext, Input, Note } from "@slotkeeper/queue/internals";
 import { type End, type Slot, State, type Waiter } from "./next-waiter.ts";
 
 /** How slots and sessions end, and the circuit breaker: the middle part of the reference book. */

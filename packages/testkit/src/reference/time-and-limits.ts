@@ -1,5 +1,5 @@
 import { widthOf } from "@slotkeeper/protocol";
-import type { Impossible, Input } from "@slotkeeper/queue";
+import type { Impossible, Input } from "@slotkeeper/queue/internals";
 import { HandOut, OFFER_MS } from "./hand-out.ts";
 import { first, type Slot } from "./next-waiter.ts";
 import { AHEAD_MS, type InputOf, isCounted, KEPT_MS } from "./slots-and-ends.ts";
@@ -96,12 +96,11 @@ export class TimeAndLimits extends HandOut {
     const narrow = this.policy.keys?.find((key) => width > this.keySlots(key, asking));
     if (narrow !== undefined)
       return { ...asked, most: this.keySlots(narrow, asking), limit: `the slots of \`keys.${narrow.name}\`` };
-    const burst = (account: string) => this.budgetPolicy(account)?.burst ?? 0;
-    const dear = this.costs(asking).find(([account, amount]) => amount > burst(account));
+    const dear = this.tooDear(asking);
     if (dear === undefined) return undefined;
     const [account, value] = dear;
     const [name, key] = account.split(" ");
     const of = key === undefined ? "the burst of the budget" : `the burst of the budget of \`keys.${key}\``;
-    return { field: `cost.${name}`, value, most: burst(account), limit: of };
+    return { field: `cost.${name}`, value, most: this.budgetPolicy(account)?.burst, limit: of };
   }
 }

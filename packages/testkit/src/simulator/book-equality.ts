@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { Book, type BookImage, type BookRecord, type KeptHost } from "@slotkeeper/queue";
+import { type BookImage, type BookRecord, type KeptHost } from "@slotkeeper/queue";
+import { Book } from "@slotkeeper/queue/internals";
 
 /**
  * The difference between the cached book of an instance and the host in the store at the same tag; `undefined` if there

@@ -66,8 +66,10 @@ export class WorkConservation {
 
   #waiterBesideFree(kept: KeptHost): WaiterRecord | undefined {
     const now = Math.max(this.#world.storeClock.now(), kept.head.now);
+    const { budgets, keys = {} } = this.#world.plan.config;
     // Slots stay free while a budget refills.
-    if (kept.head.breaker.openedAt !== undefined || this.#world.plan.config.budgets !== undefined) return undefined;
+    const isBudgeted = budgets !== undefined || Object.values(keys).some((key) => key.budgets !== undefined);
+    if (kept.head.breaker.openedAt !== undefined || isBudgeted) return undefined;
     const held = heldBy(kept, now, this.#world.plan.config.collectMs ?? 0);
     const inFlight = [...held.values()].reduce((sum, count) => sum + count, 0);
     const waiters = of(kept, "waiter");
@@ -88,6 +90,7 @@ export class WorkConservation {
     return waiters.find((waiter) => {
       const { bucket, isInside, awayAt, deadlineAt } = waiter;
       if (awayAt !== undefined || deadlineAt <= now || isBlocked(bucket, Math.max)) return false;
+      if (Object.keys(keys).some((name) => hasRival(kept, waiter, name, now))) return false;
       return (isInside || (isHiding && mayEnter(bucket))) && this.#isPolled(kept.host, waiter);
     });
   }
@@ -116,6 +119,18 @@ function heldBy(kept: KeptHost, now: number, collectMs: number): Map<string, num
 
 function isOffered(kept: KeptHost, session: string): boolean {
   return of(kept, "offer").some(({ key }) => key === session);
+}
+
+/** Another request with the same value of a key has slots or waits: it may go first. */
+function hasRival(kept: KeptHost, { key, demand }: WaiterRecord, name: string, now: number): boolean {
+  const value = demand?.keys?.[name];
+  if (value === undefined) return false;
+  const held = [...of(kept, "lease").filter(({ endsAt }) => endsAt > now), ...of(kept, "offer")];
+  const others = of(kept, "waiter").filter((one) => one.key !== key);
+  return (
+    held.some(({ charge }) => charge?.asked?.keys?.[name] === value) ||
+    others.some((one) => one.demand?.keys?.[name] === value)
+  );
 }
 
 function isCooling(kept: KeptHost, bucket: string, now: number): boolean {

@@ -1,11 +1,5 @@
-import {
-  type BookRecord,
-  type Head,
-  RECORD_KINDS,
-  type RecordKind,
-  resolveHost,
-  resolveOptions,
-} from "@slotkeeper/queue";
+import { type BookRecord, type Head, type RecordKind, resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { RECORD_KINDS } from "@slotkeeper/queue/internals";
 import * as fc from "fast-check";
 
 /** Random heads and records with values that an encoding may lose: odd text, long fractions, very large numbers, absent fields. */
@@ -38,7 +32,9 @@ const costs = fc.dictionary(fc.constantFrom("tokens", "requests", "a-b_c"), amou
   maxKeys: 3,
   noNullPrototype: true,
 });
-const charge = maybe(fc.record({ at: instant, costs }));
+const keys = fc.dictionary(fc.constantFrom("tenant", "user"), text, { maxKeys: 2, noNullPrototype: true });
+const demand = maybe(fc.record({ width: maybe(width), cost: maybe(costs), keys: maybe(keys) }));
+const charge = maybe(fc.record({ at: instant, costs, asked: demand, short: maybe(fc.array(text, { maxLength: 2 })) }));
 const POLICY = resolveHost(resolveOptions({ maxSlotPerIp: -1, maxWaitersPerHost: 0 }), undefined).policy;
 
 type Fields<K extends RecordKind> = Omit<Extract<BookRecord, { kind: K }>, "kind" | "key">;
@@ -68,7 +64,7 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
     openMs: amount,
     isInside: flag,
     awayAt: maybe(instant),
-    demand: maybe(fc.record({ width: maybe(width), cost: maybe(costs) }, { noNullPrototype: true })),
+    demand,
   },
   budget: {
     limit: amount,

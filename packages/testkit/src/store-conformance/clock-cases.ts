@@ -1,4 +1,4 @@
-import { CLOCK_SLACK_MS } from "@slotkeeper/queue";
+import { CLOCK_SLACK_MS } from "@slotkeeper/queue/internals";
 import { describe, expect, it } from "vitest";
 import type { NewHost } from "./describe-host-store.ts";
 

@@ -1,4 +1,4 @@
-import { TAIL_LENGTH } from "@slotkeeper/queue";
+import { TAIL_LENGTH } from "@slotkeeper/queue/internals";
 import { describe, expect, it } from "vitest";
 import type { NewHost } from "./describe-host-store.ts";
 import { accountOf, leaseOf } from "./host-under-test.ts";

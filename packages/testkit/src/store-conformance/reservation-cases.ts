@@ -1,4 +1,4 @@
-import { RESERVED_MS, RESERVES_AFTER } from "@slotkeeper/queue";
+import { RESERVED_MS, RESERVES_AFTER } from "@slotkeeper/queue/internals";
 import { describe, expect, it } from "vitest";
 import type { NewHost } from "./describe-host-store.ts";
 import type { HostUnderTest } from "./host-under-test.ts";

@@ -1,12 +1,9 @@
 import { runChaos } from "@slotkeeper/testkit/chaos";
-import { buildCommand } from "@slotkeeper/testkit/fleet";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
 /** The short mode of `npm run chaos`, with a new seed every time. The long mode with the same seed repeats its faults. */
 const SECONDS = 60;
 const seed = Number(process.env["SLOTKEEPER_CHAOS_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-
-beforeAll(() => buildCommand(), 180_000);
 
 test(`a fleet under faults breaks no limit and loses no session (seed ${seed})`, { timeout: 300_000 }, async () => {
   const progress: string[] = [];

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ChaosClient, History, judgeRun } from "@slotkeeper/testkit/chaos";
-import { buildCommand, ServeProcess } from "@slotkeeper/testkit/fleet";
+import { ServeProcess } from "@slotkeeper/testkit/fleet";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const folder = mkdtempSync(join(tmpdir(), "slotkeeper-planted-"));
@@ -11,7 +11,6 @@ const PLAN = { host: "planted.example", holdMs: 50, pauseMs: 0 };
 let service: ServeProcess;
 
 beforeAll(async () => {
-  buildCommand();
   const file = join(folder, "config.json");
   writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", fairQueue: FAIR_QUEUE }));
   service = await ServeProcess.start(file);

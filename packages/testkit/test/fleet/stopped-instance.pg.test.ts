@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { buildCommand, Fleet } from "@slotkeeper/testkit/fleet";
+import { Fleet } from "@slotkeeper/testkit/fleet";
 import { HistoryRecorder, judgeHistory, recordingFetch } from "@slotkeeper/testkit/history";
 import { onServer } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -23,7 +23,6 @@ recorder.note({ kind: "facts", at: 0, fairQueue: FAIR_QUEUE });
 const send = recordingFetch(recorder);
 
 beforeAll(async () => {
-  buildCommand();
   fleet = await Fleet.start({ instances: 3, fairQueue: FAIR_QUEUE });
   await onServer(fleet.dsn, (client) =>
     client.query(`

@@ -3,15 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { buildCommand } from "@slotkeeper/testkit/fleet";
 import { HistoryReader, type Verdict } from "@slotkeeper/testkit/history";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { Script } from "./script.ts";
 
 const COMMAND = fileURLToPath(new URL("../../bin/check-history.mjs", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "slotkeeper-history-"));
 
-beforeAll(() => buildCommand("packages/testkit"), 180_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function check(lines: readonly unknown[], ...options: string[]) {

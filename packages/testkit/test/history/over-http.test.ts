@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { buildCommand, ServeProcess } from "@slotkeeper/testkit/fleet";
+import { ServeProcess } from "@slotkeeper/testkit/fleet";
 import {
   type FairQueueFacts,
   HistoryRecorder,
@@ -74,7 +74,6 @@ async function play({ url, promptMs, grants, clients = 4, makesWait = false }: P
 
 /** Runs the service with this configuration. */
 async function withService<T>(fairQueue: object, work: (url: string) => Promise<T>): Promise<T> {
-  buildCommand();
   const folder = mkdtempSync(join(tmpdir(), "slotkeeper-judged-"));
   const file = join(folder, "config.json");
   writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", fairQueue }));

@@ -9,6 +9,7 @@ import { FirstCallSchema, PollSchema } from "@slotkeeper/protocol/schemas";
 import type { BeginRequest, CallSignal } from "@slotkeeper/queue";
 import { type HostDirectory, type NamedHost, NO_HOST, namedHost } from "../../queue/host-key.ts";
 import { type FieldProblem, validator } from "../../words/validator.ts";
+import { preferredWaitMs, rateLimitHeaders } from "../acquire-headers.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
 import { type Exchange, fieldsOf, type Headers, type JsonObject } from "../exchange.ts";
@@ -39,11 +40,17 @@ export const acquire: Handler<CallerContext> = async (exchange, context, body) =
   }
   if (answer === undefined) return;
   traced?.answered(answer);
-  const { body: reply, headers } = wireAnswer(answer, (session) =>
+  const { body: reply, headers = quotaHeaders(answer, context) } = wireAnswer(answer, (session) =>
     context.live.tokens.sign(session, isFirst ? undefined : (queryToken as string)),
   );
   exchange.json(reply, context.held.isDraining ? { ...stopping(reply), ...headers } : headers);
 };
+
+/** Of a session that goes on, at a host with budgets. Elsewhere the headers would cost more than 3 % of the throughput (S1). */
+function quotaHeaders(answer: BeginAnswer, { queue }: CallerContext): Headers | undefined {
+  const quotas = "session" in answer ? queue.quotas(answer.session.host) : undefined;
+  return quotas === undefined ? undefined : rateLimitHeaders(quotas);
+}
 
 function pollOn(exchange: Exchange, body: JsonObject, context: CallerContext): Answered {
   const fields = fieldsOf(exchange, body, poll);
@@ -77,10 +84,11 @@ function begin(exchange: Exchange, body: JsonObject, context: CallerContext): An
     : context.newSessionId();
   const ask = (waitMs: number | undefined, signal: CallSignal | undefined) =>
     context.queue.begin(beginRequest(call, named, sessionId, waitMs, signal));
-  if (!isPositive(call.waitMs)) return ask(undefined, undefined);
+  const waitMs = call.waitMs ?? preferredWaitMs(exchange);
+  if (!isPositive(waitMs)) return ask(undefined, undefined);
   return context.held.hold(
     exchange,
-    (signal) => ask(call.waitMs, signal),
+    (signal) => ask(waitMs, signal),
     () => ask(undefined, undefined),
   );
 }

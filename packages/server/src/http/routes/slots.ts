@@ -1,7 +1,8 @@
 import type { ReleaseCall, ReleaseReply } from "@slotkeeper/protocol";
 import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkeeper/protocol/schemas";
+import type { ReleaseAccepted } from "@slotkeeper/queue";
 import { NO_HOST, namedHost } from "../../queue/host-key.ts";
-import { validator } from "../../words/validator.ts";
+import { fieldName, validator } from "../../words/validator.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
 import { type Exchange, fieldsOf } from "../exchange.ts";
@@ -15,26 +16,30 @@ const reportCall = validator(ReportSchema);
 /** Sends the release to the store in the background, even if this connection breaks. The token names the host. */
 export const release: Handler<CallerContext> = async (exchange, { queue, traces }, body) => {
   const checked = releaseCall.check(body);
-  let call = body as ReleaseCall;
-  if ("problems" in checked) {
-    const errors = checked.problems.filter(({ field }) => field === "slotToken");
-    if (errors.length > 0) {
-      exchange.problem("BAD_FIELDS", undefined, { errors });
-      return;
-    }
-    // A slot that is not released costs more than an invalid field.
-    const bad = new Set(checked.problems.map(({ field }) => field));
-    call = Object.fromEntries(Object.entries(body).filter(([key]) => !bad.has(key))) as ReleaseCall;
+  const problems = "problems" in checked ? checked.problems : [];
+  const errors = problems.filter(({ field }) => field === "slotToken");
+  if (errors.length > 0) {
+    exchange.problem("BAD_FIELDS", undefined, { errors });
+    return;
   }
+  // A slot that is not released costs more than an invalid field. The engine ignores the invalid amounts in `used`.
+  const bad = new Set(problems.map(({ field }) => field));
+  const call = Object.fromEntries(Object.entries(body).filter(([key]) => !bad.has(key))) as ReleaseCall;
   const { slotToken, hitUpstreamAtMs, status, used, now } = call;
   // Before the release, because that may answer the next waiter.
   traces?.holds(exchange, slotToken, 0);
   // While another instance is alive, this one must not die between the answer and the commit: a caller without an answer
   // repeats the call there.
-  const isHeld = await aMoment<boolean | undefined>((onAccepted) =>
+  const accepted = await aMoment<ReleaseAccepted>((onAccepted) =>
     queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status, used }, onAccepted),
   );
-  exchange.json((isHeld === false ? { result: "ok", released: false } : { result: "ok" }) satisfies ReleaseReply);
+  const ignored = new Set([...bad].filter((field) => /^used\b/.test(field)));
+  for (const name of accepted?.ignored ?? []) ignored.add(fieldName(["used", name]));
+  exchange.json({
+    result: "ok",
+    ...(accepted?.isHeld === false ? { released: false } : {}),
+    ...(ignored.size > 0 ? { ignored: [...ignored] } : {}),
+  } satisfies ReleaseReply);
 };
 
 export const renew: Handler<CallerContext> = async (exchange, { queue, log, traces }, body) => {

@@ -40,11 +40,11 @@ type State =
 class Batch {
   readonly lines: string[] = [];
   readonly kept: Promise<void>;
-  settle!: (failure: StoreUnwritableError | undefined) => void;
+  finish!: (failure: StoreUnwritableError | undefined) => void;
 
   constructor() {
     this.kept = new Promise((resolve, reject) => {
-      this.settle = (failure) => (failure === undefined ? resolve() : reject(failure));
+      this.finish = (failure) => (failure === undefined ? resolve() : reject(failure));
     });
     // Perhaps no caller waits. A failure also shows in the health of the journal.
     this.kept.catch(() => {});
@@ -175,7 +175,7 @@ export class Journal {
     for (let batch = this.#next; batch !== undefined; batch = this.#next) {
       this.#next = undefined;
       this.#current = batch;
-      batch.settle(await this.#keep(batch));
+      batch.finish(await this.#keep(batch));
     }
     this.#current = undefined;
     this.#isRunning = false;

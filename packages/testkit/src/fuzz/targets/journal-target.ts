@@ -1,12 +1,6 @@
 import { FairQueue } from "@slotkeeper/queue";
-import {
-  type AppendFile,
-  JournalCorruptError,
-  type JournalDisk,
-  JournalFormatError,
-  JournalPathError,
-  openJournaledMemoryStore,
-} from "@slotkeeper/server/internals";
+import { JournalCorruptError, JournalFormatError, JournalPathError } from "@slotkeeper/server";
+import { type AppendFile, type JournalDisk, openJournaledMemoryStore } from "@slotkeeper/server/internals";
 import { FakeClock } from "slotkeeper/testing";
 import type { Random } from "../../random/random.ts";
 import { FuzzFailure, type FuzzTarget, ownMemory } from "../fuzz-target.ts";

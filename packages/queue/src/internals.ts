@@ -1,0 +1,13 @@
+/** `@slotkeeper/queue/internals`: for the tests of this repository. It may change in any version. */
+export { policyOfAccount } from "./book/accounts.ts";
+export { Book } from "./book/book.ts";
+export { budgetsOf } from "./book/budget-view.ts";
+export { RECORD_KINDS } from "./book/records.ts";
+export { type Decision, decide } from "./decide/decide.ts";
+export type { DecideContext } from "./decide/deciding.ts";
+export type { Impossible, Input, Note, Outcome } from "./inputs.ts";
+export type { Line, Rank } from "./order/contract.ts";
+export { ranksBefore, usedPerWeight } from "./order/order.ts";
+export { SlotSeconds } from "./order/slot-seconds.ts";
+export { slotTokenOf } from "./slot-token.ts";
+export { CLOCK_SLACK_MS, RESERVED_MS, RESERVES_AFTER, TAIL_LENGTH } from "./store/host-store.ts";
