@@ -40,6 +40,7 @@ const ASLEEP: WaitCause = {
 export function waitCause(session: SessionState, host: HostState, shown: ShownTexts): WaitCause {
   if (!session.isAwake) return ASLEEP;
   const { slots, limits, limit = 0, inFlight } = host;
+  if (session.blockedBy?.startsWith("key:") === true) return fullKey(session.blockedBy.slice("key:".length));
   switch (session.blockedBy) {
     case "host-limit":
       return {
@@ -86,6 +87,13 @@ export function waitCause(session: SessionState, host: HostState, shown: ShownTe
     default:
       return { cause: "Nothing blocks it.", more: "It is granted in the next cycle of this host." };
   }
+}
+
+function fullKey(name: string): WaitCause {
+  return {
+    cause: `Its “${name}” is at a limit of its own: its slots are in use, or a budget has to refill.`,
+    more: `Requests with the same “${name}” share that limit, and the oldest goes first. It is set by keys.${name} in the configuration.`,
+  };
 }
 
 function brokenHost(host: HostState, { breakerLeft }: ShownTexts): WaitCause {

@@ -2,12 +2,14 @@ import { type BreakerView, viewBreaker } from "../book/breaker.ts";
 import type {
   AccountRecord,
   BookImage,
+  BudgetRecord,
   LeaseRecord,
   LimitsRecord,
   LiveLimits,
   OfferRecord,
   WaiterRecord,
 } from "../book/records.ts";
+import { busiestKeys, type KeySnapshot } from "./key-snapshot.ts";
 
 /** A host for operators, as the store has it. It contains no tokens. */
 export interface HostSnapshot {
@@ -28,6 +30,8 @@ export interface HostSnapshot {
   readonly isHot: boolean;
   readonly buckets: readonly BucketSnapshot[];
   readonly leases: readonly LeaseSnapshot[];
+  /** The busiest values of its keys. */
+  readonly keys: readonly KeySnapshot[];
 }
 
 /** A bucket of a host with its share of use. */
@@ -57,6 +61,7 @@ export interface LeaseSnapshot {
 export function snapshotOf(host: string, { head, records }: BookImage, now: number): HostSnapshot {
   const leases = records.filter((record): record is LeaseRecord => record.kind === "lease" && record.endsAt > now);
   const offers = records.filter((record): record is OfferRecord => record.kind === "offer" && record.lapsesAt > now);
+  const budgets = records.filter((record): record is BudgetRecord => record.kind === "budget");
   const limits = records.find((record): record is LimitsRecord => record.kind === "limits");
   const accounts = new Map<string, AccountRecord>();
   for (const record of records) if (record.kind === "account") accounts.set(record.key, record);
@@ -86,6 +91,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
       return { bucket, weight, inFlight, waiting: waiting.get(bucket) ?? 0, usedMs: used };
     }),
     leases: leases.map((lease) => leaseSnapshot(host, lease, now)),
+    keys: busiestKeys(limits?.policy.keys, [...leases, ...offers, ...waiters], budgets, now),
   };
 }
 

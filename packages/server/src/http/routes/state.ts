@@ -110,6 +110,7 @@ function hostState(
       waiting,
       usedMs,
     })),
+    keys: (stored?.keys ?? []).map(({ slots, ...key }) => ({ ...key, ...(slots === undefined ? {} : { slots }) })),
     slots: [...(stored?.leases ?? [])],
     sessions: inOrder(looked?.waiting ?? [])
       .slice(from, from + count)
