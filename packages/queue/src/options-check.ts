@@ -4,6 +4,7 @@ import {
   CLEANUP_SETTINGS,
   type FairQueueConfig,
   HOST_LIMITS,
+  keyProblems,
   LIMITS,
   QUEUE_SETTINGS,
   SCHEDULER_SETTINGS,
@@ -50,10 +51,11 @@ export function checkConfig(config: FairQueueConfig): void {
 }
 
 function checkHost(value: unknown, rules: Rules, path: string, problems: string[]): void {
-  const { budgets, ...rest } = isRecord(value) ? value : {};
+  const { budgets, keys, ...rest } = isRecord(value) ? value : {};
   check(isRecord(value) ? rest : value, rules, path, problems);
   if (budgets !== undefined && budgets !== null)
     problems.push(...budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets));
+  if (keys !== undefined && keys !== null) problems.push(...keyProblems(keys, `${path}.keys`));
 }
 
 function check(value: unknown, rules: Rules, path: string, problems: string[]): void {

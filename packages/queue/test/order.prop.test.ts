@@ -1,3 +1,4 @@
+import { demandOf } from "@slotkeeper/protocol";
 import { type HostPolicy, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import {
   Book,
@@ -172,7 +173,7 @@ function backlogged(slots: number, buckets: readonly Backlogged[]): number {
     session: `s${ids++}`,
     bucket: `b${bucket}`,
     weight: buckets[bucket]?.weight ?? 1,
-    width: buckets[bucket]?.widths[ids % (buckets[bucket]?.widths.length ?? 1)] ?? 1,
+    demand: demandOf({ width: buckets[bucket]?.widths[ids % (buckets[bucket]?.widths.length ?? 1)] }),
     arrivedAt: now + ids / 1e6,
     deadlineAt: 1e9,
     openMs: 1,

@@ -19,6 +19,8 @@ export interface Call {
   readonly waitMs: number;
   /** How many slots the request asks for, or the answer grants. */
   readonly width: number;
+  /** The values of the request for keys of the host. */
+  readonly keys: { readonly [name: string]: string };
   /** The longest wait that the request asks for; named semaphores only. */
   readonly maxWaitMs: number | undefined;
   /** The query token, slot token or slot that the request names. */

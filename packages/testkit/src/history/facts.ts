@@ -40,6 +40,8 @@ export type Config = typeof DEFAULTS extends infer D
       readonly hasSpacing: boolean;
       readonly isWeighted: boolean;
       readonly hasBudgets: boolean;
+      readonly keys: NonNullable<FairQueueFacts["keys"]>;
+      readonly hasKeys: boolean;
     }
   : never;
 
@@ -82,6 +84,11 @@ export class HostFacts {
 
   least(key: NumberKey, from: number, to: number): number | undefined {
     return this.#extreme(key, from, to, Math.min);
+  }
+
+  /** Whether requests may have waited for keys at some time. */
+  get hadKeys(): boolean {
+    return this.#segments.some(({ config }) => config.hasKeys);
   }
 
   /** The only configuration, if it never changed. */
@@ -165,5 +172,7 @@ function configOf(given: FairQueueFacts): Config {
     hasSpacing: minSlotHoldMs > 0 || smoothReleaseIntervalMs > 0,
     isWeighted: given.weightedScheduler?.enabled ?? false,
     hasBudgets: given.budgets !== undefined,
+    keys: given.keys ?? {},
+    hasKeys: given.keys !== undefined,
   };
 }

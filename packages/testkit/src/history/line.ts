@@ -42,9 +42,17 @@ export interface FairQueueFacts {
   readonly order?: string;
   /** The rules only use whether there are any. */
   readonly budgets?: object;
+  /** The rules use the slots of keys, and otherwise only whether there are any. */
+  readonly keys?: { readonly [name: string]: KeyFacts };
   readonly weights?: Readonly<Record<string, number>>;
   readonly weightedScheduler?: { readonly enabled?: boolean };
   readonly breaker?: BreakerFacts;
+}
+
+export interface KeyFacts {
+  readonly slots?: number;
+  /** Values with slots of their own. */
+  readonly for?: { readonly [value: string]: { readonly slots?: number } };
 }
 
 export interface BreakerFacts {

@@ -11,6 +11,8 @@ import {
   patched,
   tagOf,
   takingBack,
+  withoutKeys,
+  withWiderKeys,
 } from "./plants.ts";
 
 /** Whether a method finds a planted bug: by which rule, or why not. */
@@ -217,6 +219,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     checker: "HIST1",
     rule: /^V11/,
     plant: narrowed("waiter"),
+  },
+  {
+    name: "instances run with one slot too many for each value of a key",
+    checker: "HIST1",
+    rule: /^V1 .* of (?:user|tenant) /,
+    plant: { config: withWiderKeys },
+  },
+  {
+    name: "the store forgets the keys of a slot",
+    checker: "HIST1",
+    rule: /^V[14]/,
+    plant: withoutKeys(),
   },
   {
     name: "waiters that ended stay",

@@ -73,6 +73,14 @@ export function planWorld(random: Random): WorldPlan {
   };
 }
 
+/** Some clients send `tenant`, and all of them belong to one of three. */
+function planKeys(random: Random): NonNullable<FairQueueConfig["keys"]> {
+  const budgets = random.chance(0.3) ? { budgets: planBudgets(random) } : {};
+  const own = random.chance(0.3) ? { for: { t1: { slots: random.int(1, 3) } } } : {};
+  const tenant = { slots: random.int(1, 3), ...budgets, ...own };
+  return random.chance(0.5) ? { user: { slots: 1 }, tenant } : { tenant };
+}
+
 function planBudgets(random: Random): NonNullable<FairQueueConfig["budgets"]> {
   return { tokens: { limit: random.pick([5, 20]), perSeconds: random.pick([1, 5]), default: random.pick([1, 3]) } };
 }
@@ -96,6 +104,7 @@ function planConfig(random: Random): FairQueueConfig {
     defaultGrantedCleanupDelay: random.pick([0, 1, 5]),
     order: random.pick(["slot-seconds", "slot-seconds", "fifo"]),
     ...(random.chance(0.25) ? { budgets: planBudgets(random) } : {}),
+    ...(random.chance(0.25) ? { keys: planKeys(random) } : {}),
     weightedScheduler: {
       enabled: random.chance(0.4),
       hotPendingMin: 2,

@@ -32,9 +32,9 @@ const costs = fc.dictionary(fc.constantFrom("tokens", "requests", "a-b_c"), amou
   maxKeys: 3,
   noNullPrototype: true,
 });
-const charge = maybe(
-  fc.record({ at: instant, costs, asked: maybe(costs), short: maybe(fc.array(text, { maxLength: 2 })) }),
-);
+const keys = fc.dictionary(fc.constantFrom("tenant", "user"), text, { maxKeys: 2, noNullPrototype: true });
+const demand = maybe(fc.record({ width: maybe(width), cost: maybe(costs), keys: maybe(keys) }));
+const charge = maybe(fc.record({ at: instant, costs, asked: demand, short: maybe(fc.array(text, { maxLength: 2 })) }));
 const POLICY = resolveHost(resolveOptions({ maxSlotPerIp: -1, maxWaitersPerHost: 0 }), undefined).policy;
 
 type Fields<K extends RecordKind> = Omit<Extract<BookRecord, { kind: K }>, "kind" | "key">;
@@ -64,8 +64,7 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
     openMs: amount,
     isInside: flag,
     awayAt: maybe(instant),
-    width,
-    cost: maybe(costs),
+    demand,
   },
   budget: {
     limit: amount,
