@@ -249,7 +249,7 @@ describe("a request with a width and costs", () => {
     await expect.poll(() => leftOf(world)).toEqual({ requests: 9, tokens: 900 });
   });
 
-  test("waits for the budget, and hears which; work may run with it, too", async () => {
+  test("waits for the budget, and gets its name; work may run with it, too", async () => {
     const world = await startWorld(limited);
     const keeper = world.client();
     const held = await keeper.acquire({ ...host, cost: { tokens: 900 } });
