@@ -38,13 +38,13 @@ export interface WorldPlan {
   readonly wide: number;
 }
 
-export function planWorld(random: Random): WorldPlan {
+export function planWorld(random: Random, ofKeys: Random): WorldPlan {
   const store = random.pick(["calm", "brisk", "rough"] as const);
   const isQuiet = random.chance(0.2);
   const upTo = (most: number) => (isQuiet ? 0 : random.next() * most);
   const some = (most: number) => (isQuiet ? 0 : random.int(0, most));
   return {
-    config: planConfig(random),
+    config: { ...planConfig(random), ...(ofKeys.chance(0.25) ? { keys: planKeys(ofKeys) } : {}) },
     hosts: Array.from({ length: random.int(1, 2) }, (_, index) => `host-${index}`),
     buckets: ["", "a", "b", "c", "d"].slice(0, random.int(2, 5)),
     instances: random.pick([1, 2, 2, 3, 4]),
@@ -104,7 +104,6 @@ function planConfig(random: Random): FairQueueConfig {
     defaultGrantedCleanupDelay: random.pick([0, 1, 5]),
     order: random.pick(["slot-seconds", "slot-seconds", "fifo"]),
     ...(random.chance(0.25) ? { budgets: planBudgets(random) } : {}),
-    ...(random.chance(0.25) ? { keys: planKeys(random) } : {}),
     weightedScheduler: {
       enabled: random.chance(0.4),
       hotPendingMin: 2,
