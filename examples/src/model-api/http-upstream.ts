@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -35,13 +35,7 @@ export class HttpModelApi {
   private constructor(limits: Limits) {
     this.#limits = limits;
     this.#left = limits.burst;
-    this.#server = createServer(async (request, response) => {
-      const chunks = (await request.toArray()) as Buffer[];
-      const prompt = JSON.parse(Buffer.concat(chunks).toString()) as Prompt;
-      response.statusCode = this.#take(prompt) ? 200 : 429;
-      if (response.statusCode === 200) await pause(prompt.takesMs);
-      response.end(JSON.stringify({ usedTokens: response.statusCode === 200 ? prompt.tokens : 0 }));
-    });
+    this.#server = createServer((request, response) => void this.#answer(request, response));
   }
 
   get url(): string {
@@ -51,6 +45,15 @@ export class HttpModelApi {
   close(): void {
     this.#server.close();
     this.#server.closeAllConnections();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks = (await request.toArray()) as Buffer[];
+    const prompt = JSON.parse(Buffer.concat(chunks).toString()) as Prompt;
+    const isTaken = this.#take(prompt);
+    response.statusCode = isTaken ? 200 : 429;
+    if (isTaken) await pause(prompt.takesMs);
+    response.end(JSON.stringify({ usedTokens: isTaken ? prompt.tokens : 0 }));
   }
 
   #take({ team, tokens }: Prompt): boolean {

@@ -6,11 +6,12 @@ export interface WaitFlags {
   readonly max?: string | undefined;
   readonly width?: string | undefined;
   readonly cost?: readonly string[] | undefined;
+  readonly key?: readonly string[] | undefined;
   readonly timeout?: string | undefined;
 }
 
 /** Returns all problems at once, or `undefined` if there is none. */
-export function waitProblems({ host, bucket, max, width, cost, timeout }: WaitFlags): string | undefined {
+export function waitProblems({ host, bucket, max, width, cost, key, timeout }: WaitFlags): string | undefined {
   return joined([
     host === undefined ? "--host is required." : undefined,
     countProblem("--max", max),
@@ -19,6 +20,8 @@ export function waitProblems({ host, bucket, max, width, cost, timeout }: WaitFl
     max !== undefined && cost !== undefined
       ? "--max and --cost cannot be combined: a semaphore has no budgets."
       : undefined,
+    ...(key ?? []).map(keyProblem),
+    max !== undefined && key !== undefined ? "--max and --key cannot be combined." : undefined,
     max !== undefined && bucket !== undefined ? "--max and --bucket cannot be combined." : undefined,
     timeoutProblem(timeout),
   ]);
@@ -65,6 +68,20 @@ export function amountsOf(values: readonly string[] | undefined): { readonly [bu
   );
 }
 
+function keyProblem(value: string): string | undefined {
+  return /^[^=]+=./s.test(value)
+    ? undefined
+    : `Expected --key to be a name and a value, like tenant=acme, got "${value}".`;
+}
+
+/** A value may contain `=`. */
+function keysOf(values: readonly string[] | undefined): { readonly [key: string]: string } | undefined {
+  return (
+    values &&
+    Object.fromEntries(values.map((value) => [value.slice(0, value.indexOf("=")), value.slice(value.indexOf("=") + 1)]))
+  );
+}
+
 function timeoutProblem(timeout: string | undefined): string | undefined {
   if (timeout === undefined || (Number(timeout) > 0 && Number.isFinite(Number(timeout)))) return undefined;
   return `Expected --timeout to be a number of seconds above 0, got "${timeout}".`;
@@ -77,6 +94,12 @@ export function acquireBy(keeper: SlotClient, flags: WaitFlags, watched: Watched
   const waitMs = flags.timeout === undefined ? undefined : Number(flags.timeout) * 1000;
   const asked = { bucket, width: countOf(flags.width), ...watched };
   if (max === undefined)
-    return keeper.acquire({ hostname: host, maxWaitMs: waitMs, cost: amountsOf(flags.cost), ...asked });
+    return keeper.acquire({
+      hostname: host,
+      maxWaitMs: waitMs,
+      cost: amountsOf(flags.cost),
+      keys: keysOf(flags.key),
+      ...asked,
+    });
   return keeper.semaphore(host, Number(max)).acquire({ timeoutMs: waitMs, ...asked });
 }

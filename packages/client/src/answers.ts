@@ -2,6 +2,7 @@
  * What the client accepts as an answer: the fields that the schemas of `@slotkeeper/protocol` require. The client has no
  * schema library, so the rules are written again here; a test compares the two.
  */
+import { isObject } from "./options.ts";
 import type { CallName } from "./transport.ts";
 
 type Rule = (value: unknown) => boolean;
@@ -36,9 +37,8 @@ const ANSWERS: { readonly [Name in CallName]: { readonly [result: string]: { rea
       limit: integer(1),
       fence: integer(1),
       leaseMs: integer(1),
-      width: (value = 2) => integer(2)(value),
       charged: (value = {}) =>
-        Object(value) === value && !Array.isArray(value) && Object.values(value as object).every(isAmount),
+        isObject(value) && !Array.isArray(value) && Object.values(value as object).every(isAmount),
     },
     throttled: { throttleCode: integer(0), throttleRetryAfter: integer(1), reason: isText },
     timeout: { reason: isText },

@@ -71,6 +71,8 @@ export interface AcquireOptions {
   readonly width?: number | undefined;
   /** What the work costs of the host's budgets, by name. Default: as the service has configured it. */
   readonly cost?: { readonly [budget: string]: number } | undefined;
+  /** Values for the keys of the host, by name, for example `{ tenant: "acme" }`. Default: none. */
+  readonly keys?: { readonly [key: string]: string } | undefined;
   /** Ends the wait: `acquire` rejects with the signal's reason, and the service removes the session. */
   readonly signal?: AbortSignal | undefined;
   /** Called after each answer without a slot. Default: none. */
@@ -143,6 +145,7 @@ export const ACQUIRE_KINDS: Kinds<AcquireOptions> = {
   bucket: "",
   width: "a positive number",
   cost: "an object",
+  keys: "an object",
   signal: "an object",
   onPending: "a function",
   maxWaitMs: "a positive number",
@@ -171,7 +174,7 @@ function checkedPolicy(policy: OnFailure): OnFailure {
   throw unexpected("onFailure", '"closed", "open" or { share: 0 to 1 }', policy);
 }
 
-function isObject(value: unknown): boolean {
+export function isObject(value: unknown): boolean {
   return Object(value) === value;
 }
 

@@ -28,6 +28,7 @@ export interface Ask {
   readonly bucket?: string | undefined;
   readonly width?: number | undefined;
   readonly cost?: { readonly [budget: string]: number } | undefined;
+  readonly keys?: { readonly [key: string]: string } | undefined;
   readonly maxWaitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onPending?: ((pending: Pending) => void) | undefined;
@@ -188,12 +189,13 @@ export async function waitForSlot(
 }
 
 /** JSON omits `undefined` fields. */
-function firstCall({ named, bucket, width, cost, slots, maxWaitMs }: Ask): FirstCall {
+function firstCall({ named, bucket, width, cost, keys, slots, maxWaitMs }: Ask): FirstCall {
   return {
     ...named,
     ipBucket: bucket || undefined,
     width,
     cost,
+    keys,
     limit: slots,
     maxWaitMs: slots && maxWaitMs,
     requestId: crypto.randomUUID(),

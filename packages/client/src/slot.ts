@@ -159,7 +159,7 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, lease?: Lease)
     id: token,
     fence,
     guarded: !!lease,
-    charged: lease?.charged ?? {},
+    charged: { ...lease?.charged },
     signal: controller.signal,
     get expiresAt() {
       return expiresAt;

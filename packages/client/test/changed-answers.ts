@@ -6,7 +6,7 @@ const valid: object[] = [
   pending,
   { ...pending, estimatedWaitMs: 5 },
   granted,
-  { ...granted, width: 2, charged: { tokens: 5 } },
+  { ...granted, charged: { tokens: 5 } },
   { result: "throttled", throttleCode: 503, throttleRetryAfter: 5, reason: "errors" },
   { result: "timeout", reason: "deadline" },
   { result: "overloaded", retryAfter: 5 },

@@ -289,8 +289,9 @@ DECLARE
   v_capacity double precision := h.head ->> 'capacity';
 BEGIN
   -- Budgets in shadow mode hold nobody back, and do not count direct callers.
-  IF EXISTS (SELECT FROM jsonb_each(v_limits #> '{policy,budgets}') WHERE NOT value ? 'isShadow') THEN
-    RAISE EXCEPTION 'Host % has budgets, which only the service can charge: acquire its slots over HTTP', h.host
+  IF v_limits #> '{policy,keys}' IS NOT NULL
+      OR EXISTS (SELECT FROM jsonb_each(v_limits #> '{policy,budgets}') WHERE NOT value ? 'isShadow') THEN
+    RAISE EXCEPTION 'Host % has budgets or keys, which only the service can charge: acquire its slots over HTTP', h.host
       USING ERRCODE = 'feature_not_supported';
   END IF;
   t.slots := coalesce(v_capacity, (v_limits #>> '{live,slots}')::double precision, t.slots);

@@ -9,6 +9,7 @@ export type {
   ServiceConfig,
   WeightedSchedulerConfig,
 } from "./config.ts";
+export { type Costs, type Demand, demandOf, isSameDemand, type KeyValues, widthOf } from "./demand.ts";
 export { LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
 export { PROBLEMS, type ProblemCode } from "./problems.ts";
 export {
@@ -16,7 +17,6 @@ export {
   type BlockedBy,
   blockedByWords,
   type CancelResult,
-  type Costs,
   type GrantedAnswer,
   type OverloadedAnswer,
   type PendingAnswer,
@@ -26,11 +26,11 @@ export {
   type TimeoutAnswer,
 } from "./session.ts";
 export {
-  BUDGET_NAME,
   type BudgetPolicies,
   type BudgetPolicy,
   budgetOfOrder,
   budgetProblems,
+  NAME,
   orderProblems,
   resolveBudgets,
 } from "./settings/budget-settings.ts";
@@ -43,6 +43,15 @@ export {
   type Resolved,
   resolveLimits,
 } from "./settings/host-limits.ts";
+export {
+  BUCKET_KEY,
+  KEY_SETTINGS,
+  type KeyLimits,
+  type KeyPolicy,
+  keyLimitsOf,
+  keyProblems,
+  resolveKeys,
+} from "./settings/key-settings.ts";
 export { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "./settings/queue-settings.ts";
 export { defaultsOf, type Setting, type Settings } from "./settings/setting.ts";
 export {

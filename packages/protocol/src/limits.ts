@@ -12,6 +12,11 @@ export const LIMITS = {
   slots: 1_000_000,
   /** Budgets of one host. */
   budgets: 16,
+  /** Keys of one host, and the length of their values. */
+  keys: 4,
+  keyValueLength: 128,
+  /** Values of one key with limits of their own. */
+  keyValues: 100,
 } as const;
 
 /** Hosts with this prefix are named semaphores: the first live user fixes the capacity; per-bucket limits do not apply. */

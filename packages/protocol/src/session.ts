@@ -1,3 +1,5 @@
+import type { Costs, Demand } from "./demand.ts";
+
 /** The answer to a caller. The wire adds `queryToken` and rounds durations to seconds; the meaning is the same. */
 
 /** The identity of a session: the content of a signed `queryToken`, with which any instance can continue the session. */
@@ -16,14 +18,9 @@ export interface SessionClaims {
   readonly limit?: number;
   /** A later time than `arrivedAt` at which the session had not ended. Absent in the first token. */
   readonly pendingAt?: number;
-  /** How many slots the session needs. Absent: 1. */
-  readonly width?: number;
-  /** What the request costs, by the name of the budget. Absent: the defaults. */
-  readonly cost?: Costs;
+  /** What the session asks for. Absent: one slot, and nothing special. */
+  readonly demand?: Demand;
 }
-
-/** Amounts by the names of budgets. */
-export type Costs = { readonly [budget: string]: number };
 
 const BLOCKED_BY = {
   "host-limit": "all slots in use",
@@ -38,7 +35,7 @@ const BLOCKED_BY = {
 } as const;
 
 /** What stands between a pending session and its slot. */
-export type BlockedBy = keyof typeof BLOCKED_BY | `budget:${string}`;
+export type BlockedBy = keyof typeof BLOCKED_BY | `budget:${string}` | `key:${string}`;
 /** All of them. */
 export const BLOCKED_BY_NAMES = Object.keys(BLOCKED_BY);
 
@@ -54,6 +51,7 @@ export const BLOCKED_BY_NAMES = Object.keys(BLOCKED_BY);
  */
 export function blockedByWords(blockedBy: string | undefined): string | undefined {
   if (blockedBy?.startsWith("budget:") === true) return `${blockedBy.slice("budget:".length)} used up`;
+  if (blockedBy?.startsWith("key:") === true) return `${blockedBy.slice("key:".length)} at its limit`;
   return (BLOCKED_BY as { readonly [cause: string]: string })[blockedBy ?? ""];
 }
 

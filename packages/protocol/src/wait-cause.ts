@@ -44,6 +44,7 @@ export function waitCause(session: SessionState, host: HostState, shown: ShownTe
   const { slots, limits, limit = 0, inFlight } = host;
   const budget = host.budgets?.find(({ name }) => session.blockedBy === `budget:${name}`);
   if (budget !== undefined) return shortBudget(session, budget);
+  if (session.blockedBy?.startsWith("key:") === true) return fullKey(session.blockedBy.slice("key:".length));
   switch (session.blockedBy) {
     case "host-limit":
       return {
@@ -134,6 +135,13 @@ export function refillWords({ limit, perSeconds }: Pick<BudgetState, "limit" | "
  */
 export function unitsOf(amount: number): string {
   return amount.toLocaleString("en", { maximumFractionDigits: Math.abs(amount) < 10 ? 2 : 0 });
+}
+
+function fullKey(name: string): WaitCause {
+  return {
+    cause: `Its “${name}” is at a limit of its own: its slots are in use, or a budget has to refill.`,
+    more: `Requests with the same “${name}” share that limit, and the oldest goes first. It is set by keys.${name} in the configuration.`,
+  };
 }
 
 function brokenHost(host: HostState, { breakerLeft }: ShownTexts): WaitCause {

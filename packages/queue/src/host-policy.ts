@@ -4,8 +4,10 @@ import {
   budgetOfOrder,
   HOST_LIMITS,
   type HostConfig,
+  type KeyPolicy,
   type Resolved,
   resolveBudgets,
+  resolveKeys,
   resolveLimits,
   SEMAPHORE_PREFIX,
   SHARED_BUCKET,
@@ -23,7 +25,14 @@ export type HostPolicy = Resolved<typeof HOST_LIMITS> & {
   readonly breaker: BreakerPolicy;
   /** Absent: the host has no budgets. */
   readonly budgets?: BudgetPolicies | undefined;
+  /** From narrow to wide. Absent: the host has no keys. */
+  readonly keys?: readonly KeyPolicy[] | undefined;
 };
+
+/** Whether the weighted scheduler is off, because requests wait for budgets or keys. */
+export function isConstrained(policy: HostPolicy): boolean {
+  return policy.keys !== undefined || hasBudgets(policy);
+}
 
 /** Whether requests wait for budgets. Those in shadow mode hold back no request. */
 export function hasBudgets({ budgets }: HostPolicy): boolean {
@@ -56,12 +65,14 @@ export function resolveHost(options: QueueOptions, hostname: string | undefined)
 function resolveOwn(options: QueueOptions, override: HostConfig, hostname: string | undefined): ResolvedHost {
   const host = { ...options.defaults, ...defined(override) };
   const policy = policyOf(host, { ...options.defaults.breaker, ...override.breaker });
-  const budgets = resolveBudgets(host.budgets);
+  const [budgets, keys] = [resolveBudgets(host.budgets), resolveKeys(host.keys)];
   const weights = new Map(Object.entries(override.weights ?? {}));
   const weightOf = (bucket: string) => weights.get(bucket) ?? 1;
-  if (hostname?.startsWith(SEMAPHORE_PREFIX) !== true)
-    return { policy: budgets === undefined ? policy : { ...policy, budgets }, weightOf };
-  // The users of a named semaphore choose its capacity, so no limit per bucket and no budget applies.
+  if (hostname?.startsWith(SEMAPHORE_PREFIX) !== true) {
+    const constraints = { ...(budgets === undefined ? {} : { budgets }), ...(keys === undefined ? {} : { keys }) };
+    return { policy: { ...policy, ...constraints }, weightOf };
+  }
+  // The users of a named semaphore choose its capacity, so no limit per bucket, no budget and no key applies.
   const { POSITIVE_INFINITY: none } = Number;
   const order = budgetOfOrder(policy.order) === undefined ? policy.order : HOST_LIMITS.order.default;
   return { policy: { ...policy, order, slotsPerBucket: none, waitersPerBucket: none, cooldownMs: 0 }, weightOf };

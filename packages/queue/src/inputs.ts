@@ -1,4 +1,4 @@
-import type { Costs } from "@slotkeeper/protocol";
+import type { Costs, Demand } from "@slotkeeper/protocol";
 import type { LiveLimits } from "./book/records.ts";
 
 /** All requests to a host, as plain data: after a conflict the decision is made again from the same inputs. */
@@ -65,10 +65,8 @@ export interface Joining {
   readonly arrivedAt: number;
   readonly deadlineAt: number;
   readonly openMs: number;
-  /** How many slots it needs. */
-  readonly width: number;
-  /** What it costs, by the name of the budget. */
-  readonly cost?: Costs | undefined;
+  /** What it asks for. */
+  readonly demand?: Demand | undefined;
 }
 
 /** The answer to an input. The state of a session is read from the book instead (`standing.ts`). */
@@ -97,8 +95,9 @@ export type Outcome =
 export interface Impossible {
   /** The field of the request. */
   readonly field: string;
-  readonly value: number;
-  /** The largest value that the limits allow. Undefined: the field must be absent. */
+  /** Undefined: the field is missing, and must be present. */
+  readonly value: number | string | undefined;
+  /** The largest value that the limits allow. Undefined: the field must be absent, or present. */
   readonly most: number | undefined;
   /** Which limit that is. */
   readonly limit: string;

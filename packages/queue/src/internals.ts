@@ -1,4 +1,5 @@
 /** `@slotkeeper/queue/internals`: for the tests of this repository. It may change in any version. */
+export { policyOfAccount } from "./book/accounts.ts";
 export { Book } from "./book/book.ts";
 export { budgetsOf } from "./book/budget-view.ts";
 export { RECORD_KINDS } from "./book/records.ts";

@@ -1,12 +1,13 @@
 import {
   BREAKER_LIMITS,
-  BUDGET_NAME,
   budgetOfOrder,
   budgetProblems,
   CLEANUP_SETTINGS,
   type FairQueueConfig,
   HOST_LIMITS,
+  keyProblems,
   LIMITS,
+  NAME,
   orderProblems,
   QUEUE_SETTINGS,
   SCHEDULER_SETTINGS,
@@ -60,10 +61,11 @@ export function checkConfig(config: FairQueueConfig): void {
 }
 
 function checkHost(value: unknown, rules: Rules, path: string, problems: string[]): void {
-  const { budgets, ...rest } = isRecord(value) ? value : {};
+  const { budgets, keys, ...rest } = isRecord(value) ? value : {};
   check(isRecord(value) ? rest : value, rules, path, problems);
   if (budgets !== undefined && budgets !== null)
     problems.push(...budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets));
+  if (keys !== undefined && keys !== null) problems.push(...keyProblems(keys, `${path}.keys`));
 }
 
 function check(value: unknown, rules: Rules, path: string, problems: string[]): void {
@@ -105,7 +107,7 @@ type ChoiceSetting = Setting & { readonly type: "choice" };
 
 function isChoice({ choices, orBudget }: ChoiceSetting, value: unknown): boolean {
   if (typeof value !== "string") return false;
-  return choices.includes(value) || (orBudget === true && BUDGET_NAME.test(budgetOfOrder(value) ?? ""));
+  return choices.includes(value) || (orBudget === true && NAME.test(budgetOfOrder(value) ?? ""));
 }
 
 function choicesOf({ choices, orBudget }: ChoiceSetting): string {

@@ -42,7 +42,7 @@ class Decider {
 }
 
 function arrive(session: string, bucket: string, ms: number, deadlineMs: number): Input {
-  const times = { arrivedAt: START + ms, deadlineAt: START + deadlineMs, openMs: 1_000, width: 1 };
+  const times = { arrivedAt: START + ms, deadlineAt: START + deadlineMs, openMs: 1_000 };
   return { kind: "arrive", session, bucket, weight: 1, limit: undefined, ...times };
 }
 

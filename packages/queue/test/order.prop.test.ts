@@ -1,4 +1,4 @@
-import type { FairQueueConfig } from "@slotkeeper/protocol";
+import { demandOf, type FairQueueConfig } from "@slotkeeper/protocol";
 import { type HostPolicy, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import {
   Book,
@@ -176,7 +176,7 @@ describe("the bound with budgets", () => {
     );
   });
 
-  test("a first waits no longer than the holds and the refill of its budgets from the largest debt", () => {
+  test("while no other ranks better, a first waits no longer than the holds and the refill from the largest debt", () => {
     fc.assert(
       fc.property(
         host,
@@ -202,8 +202,9 @@ test("a clock that is set back grants nothing extra, and neither does a step ahe
   let ids = 0;
   const grantsAt = (now: number): number => {
     const session = `s${ids++}`;
-    const joining = { session, bucket: "b", weight: 1, arrivedAt: now, deadlineAt: 1e9, openMs: 1, width: 1 };
-    const arrival: Input = { kind: "arrive", limit: undefined, cost: { tokens: 10 }, ...joining };
+    const joining = { session, bucket: "b", weight: 1, arrivedAt: now, deadlineAt: 1e9, openMs: 1 };
+    const demand = demandOf({ cost: { tokens: 10 } });
+    const arrival: Input = { kind: "arrive", limit: undefined, demand, ...joining };
     decide(
       book,
       [arrival],
@@ -290,8 +291,7 @@ function backlogged(slots: number, buckets: readonly Backlogged[], more: FairQue
       session: `s${ids++}`,
       bucket: `b${bucket}`,
       weight,
-      width: nth(widths, ids) ?? 1,
-      cost: tokens === undefined ? undefined : { tokens },
+      demand: demandOf({ width: nth(widths, ids), cost: tokens === undefined ? undefined : { tokens } }),
       arrivedAt: now + ids / 1e6,
       deadlineAt: 1e9,
       openMs: 1,
@@ -303,7 +303,7 @@ function backlogged(slots: number, buckets: readonly Backlogged[], more: FairQue
     buckets.flatMap((_, bucket) => Array.from({ length: slots + 1 }, () => arrival(bucket, 0))),
   );
   let [worst, longestFirstMs] = [0, 0];
-  let first = { session: book.head.first, since: 0 };
+  let first = { session: book.head.first, since: 0, grants: known.size };
   for (let now = 0; now < 20_000; ) {
     ends.sort((a, b) => a.at - b.at);
     const [next] = ends;
@@ -326,7 +326,9 @@ function backlogged(slots: number, buckets: readonly Backlogged[], more: FairQue
         arrival(bucket, now),
       ]);
     } else step(now, []);
-    if (book.head.first !== first.session) first = { session: book.head.first, since: now };
+    // If another waiter was granted, it ranked better, and the session is first again from now on.
+    const isOther = book.head.first !== first.session || known.size > first.grants;
+    if (isOther) first = { session: book.head.first, since: now, grants: known.size };
     if (first.session !== undefined) longestFirstMs = Math.max(longestFirstMs, now - first.since);
   }
   return { used: worst, charges: charges.pairs(), longestFirstMs };

@@ -1,7 +1,8 @@
-import { DemandMismatchError, ImpossibleRequestError } from "@slotkeeper/queue";
+import { DemandMismatchError, type FairQueue, ImpossibleRequestError } from "@slotkeeper/queue";
 import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
+import { SlowWorld } from "./slow-world.ts";
 
 const NO_LIMIT = { maxSlotPerHost: 4, maxSlotPerIp: -1, maxWaitMs: 600_000, zombieTimeoutSeconds: 300 } as const;
 
@@ -182,4 +183,20 @@ test("a repeated first call with another width is refused, whether the session w
   expect(await bench.ask("a", { requestId: "r", width: 2, waitMs: 1 })).toMatchObject({ slotToken: token, width: 2 });
   await bench.begin("b", { requestId: "w", width: 4 });
   await expect(bench.ask("b", { requestId: "w" })).rejects.toMatchObject({ code: "DEMAND_MISMATCH" });
+});
+
+test("a first call with another width that is on its way does not fail a poll of the session", async () => {
+  const world = new SlowWorld({ ...NO_LIMIT, pollWindowMs: 5_000 }, 2);
+  const [one, two] = world.queues as [FairQueue, FairQueue];
+  const request = { host: "h", bucket: "a", sessionId: "s" };
+  const held = await world.settled(one.begin({ host: "h", bucket: "b", width: 4, waitMs: 10 }));
+  const waiting = await world.settled(one.begin({ ...request, width: 2 }));
+  if (waiting.result !== "pending" || held.result !== "granted") throw new Error("Expected one to wait for the other");
+  world.delays = () => ({ beforeMs: 200 });
+  const wrong = two.begin({ ...request, width: 3, waitMs: 4_000 });
+  const right = two.poll(waiting.session, { waitMs: 4_000 });
+  await expect(Promise.all([wrong, world.run(1_000)])).rejects.toThrow(DemandMismatchError);
+  one.release({ slotToken: held.slotToken });
+  await world.run(1_000);
+  expect(await right).toMatchObject({ result: "granted", width: 2, session: { demand: { width: 2 } } });
 });

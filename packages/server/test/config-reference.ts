@@ -93,6 +93,32 @@ grant that finds the budget short is charged as a debt, of at most one \`limit\`
 { "fairQueue": { "hosts": { "api.example.com": { "budgets": { "tokens": { "limit": 200000, "perSeconds": 60, "burst": 50000, "default": 1000 } } } } } }
 \`\`\`
 
+### \`fairQueue.keys\`
+
+Keys limit what one user or one tenant takes of a host. A key of \`keys\` is the name of a key, with the characters of a budget; at most 4. Requests send a value
+for each key, and those with the same value share its slots and budgets. \`keys\` of a host replace those of \`fairQueue\` as a whole. They do not apply to named
+semaphores.
+
+| key | meaning |
+| --- | --- |
+| \`slots\` | most slots of all requests with the same value together; absent: no limit |
+| \`budgets\` | budgets of each value, as above |
+| \`required\` | \`true\`: a request without the key is refused; absent: \`false\`, and such a request is not limited by it |
+| \`for\` | other limits for up to 100 values: \`slots\`, and \`budgets\` by name; what is not named is that of the key |
+
+List the keys from narrow to wide. A request passes its keys in this order, then its bucket, then it competes with all others. For each value, only the oldest
+request goes on, as soon as its slots and budgets suffice; the others wait behind it, so that narrow requests cannot starve a wide one. They take no place in the
+waiter pool meanwhile. If values do not nest, for example if one user belongs to two tenants, requests of one tenant may hold back those of the other. The same
+holds if the oldest request of a tenant waits for its bucket (\`maxSlotPerIp\`): use a key instead of a limit per bucket that is narrower than a key.
+
+The name \`bucket\` stands for the bucket of the request. It takes \`budgets\` only, and the shared bucket is not limited. A cost holds for all budgets of the same
+name, of the host and of keys; each has its own \`default\`. What a value has spent is kept until its budgets are full again. If a host keeps 10,000 values, further
+values share one state for each key, except those in \`for\`. At a host with keys the weighted scheduler is off.
+
+\`\`\`json
+{ "fairQueue": { "hosts": { "api.example.com": { "maxSlotPerHost": 20, "maxSlotPerIp": -1, "keys": { "user": { "slots": 2 }, "tenant": { "slots": 5, "for": { "acme": { "slots": 10 } } } } } } } }
+\`\`\`
+
 ## Invalid combinations
 
 The service refuses to start with:

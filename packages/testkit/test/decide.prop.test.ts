@@ -75,7 +75,7 @@ function inputOf({ kind, session, bucket }: Ask, book: Book, now: number, lives:
   const arrivedAt = lives.get(session) ?? now;
   if (kind === "arrive") lives.set(session, arrivedAt);
   const deadlineAt = arrivedAt + LIFE_MS;
-  const joining = { session, bucket, weight: 1, arrivedAt, deadlineAt, openMs: 200, width: 1 };
+  const joining = { session, bucket, weight: 1, arrivedAt, deadlineAt, openMs: 200 };
   const ending = { kind: "end", session, bucket, arrivedAt, keepUntil: deadlineAt, at: now } as const;
   switch (kind) {
     case "arrive":

@@ -66,7 +66,6 @@ ANSWERS: Dict[str, Dict[str, Dict[str, Rule]]] = {
             "limit": _integer(1),
             "fence": _integer(1),
             "leaseMs": _integer(1),
-            "width": _optional(_integer(2)),
             "charged": _optional(_are_amounts),
         },
         "throttled": {"throttleCode": _integer(0), "throttleRetryAfter": _integer(1), "reason": is_text},

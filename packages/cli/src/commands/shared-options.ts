@@ -58,6 +58,12 @@ export const WAIT_OPTIONS = {
     value: "NAME=N",
     about: "what it costs of a budget of the host, for example tokens=3000; may be repeated; not with --max",
   },
+  key: {
+    type: "string",
+    multiple: true,
+    value: "NAME=VALUE",
+    about: "value for a key of the host, for example tenant=acme; may be repeated; not with --max",
+  },
   timeout: { type: "string", value: "S", about: "longest wait in seconds; default 20, with --max no limit" },
   quiet: { type: "boolean", about: "do not show on standard error what it waits for" },
   "internal-token": {

@@ -75,13 +75,17 @@ describe("direct callers and the service share one state", () => {
   it("a budget raises an error for direct callers, unless it is in shadow mode", async () => {
     const tokens = { limit: 1, perMs: 1_000, burst: 1, default: 1 };
     await host.accept({ head: {}, puts: [limitsOf({ budgets: { tokens } })] });
-    await expect(caller.tryAcquire("", "y", direct)).rejects.toThrow(/has budgets, which only the service can charge/);
+    await expect(caller.tryAcquire("", "y", direct)).rejects.toThrow(
+      /has budgets or keys, which only the service can charge/,
+    );
+    await host.accept({ head: {}, puts: [limitsOf({ keys: [{ name: "tenant", slots: 1 }] })] });
+    await expect(caller.tryAcquire("", "y", direct)).rejects.toThrow(/has budgets or keys, which only the service/);
     await host.accept({ head: {}, puts: [limitsOf({ budgets: { tokens: { ...tokens, isShadow: true } } })] });
     expect((await caller.tryAcquire("", "y", direct)).status).toBe("ACQUIRED");
   });
 
   it("a direct caller gets no slot while a session that needs several is the first of the host", async () => {
-    await host.accept({ head: { first: "s-w" }, puts: [waiterOf("w", await host.now(), { width: 2 })] });
+    await host.accept({ head: { first: "s-w" }, puts: [waiterOf("w", await host.now(), { demand: { width: 2 } })] });
     expect((await caller.tryAcquire("", "y", direct)).status).toBe("QUEUE_FULL");
     await host.accept({ head: { first: undefined } });
     expect((await caller.tryAcquire("", "y", direct)).status).toBe("ACQUIRED");

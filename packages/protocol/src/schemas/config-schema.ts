@@ -54,6 +54,7 @@ const aboutHost = {
   ...About.ABOUT_HOST_LIMITS,
   breaker: About.ABOUT_BREAKER_LIMITS,
   budgets: About.ABOUT_BUDGET_SETTINGS,
+  keys: About.ABOUT_KEY_SETTINGS,
 };
 const ABOUT_FAIR_QUEUE = {
   ...About.ABOUT_QUEUE_SETTINGS,

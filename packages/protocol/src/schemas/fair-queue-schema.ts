@@ -1,5 +1,6 @@
 import { BUDGET_SETTINGS } from "../settings/budget-settings.ts";
 import { BREAKER_LIMITS, HOST_LIMITS } from "../settings/host-limits.ts";
+import { KEY_SETTINGS } from "../settings/key-settings.ts";
 import { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "../settings/queue-settings.ts";
 import { recordOf } from "./record-schema.ts";
 import { propertiesOf } from "./settings-schema.ts";
@@ -22,10 +23,32 @@ const BudgetSchema = Type.Object(
   closed,
 );
 
+const budgets = Type.Optional(
+  recordOf(BudgetSchema, { description: "budgets by name, for example tokens per minute: see below" }),
+);
+const { slots, required: isRequired } = propertiesOf(KEY_SETTINGS);
+const keyLimits = { slots, budgets };
+
+const KeySchema = Type.Object(
+  {
+    ...keyLimits,
+    required: isRequired,
+    for: Type.Optional(
+      recordOf(Type.Object(keyLimits, closed), {
+        description: "limits of single values, which replace those of the key",
+      }),
+    ),
+  },
+  closed,
+);
+
 const limits = {
   ...propertiesOf(HOST_LIMITS),
-  budgets: Type.Optional(
-    recordOf(BudgetSchema, { description: "budgets by name, for example tokens per minute: see below" }),
+  budgets,
+  keys: Type.Optional(
+    recordOf(KeySchema, {
+      description: "limits for all requests with the same value of a key, from narrow to wide: see below",
+    }),
   ),
   breaker: Type.Optional(BreakerSchema),
 };

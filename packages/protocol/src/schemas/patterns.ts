@@ -1,4 +1,4 @@
-import { BUDGET_NAME } from "../settings/budget-settings.ts";
+import { NAME } from "../settings/budget-settings.ts";
 
 /** The patterns of the schemas, each with what it means for a person. */
 export const PATTERNS = {
@@ -19,7 +19,7 @@ export const PATTERNS = {
       "`*`, or an origin as a browser sends it, like https://app.example:8443: in lower case, without a path, a slash at its end, or the default port",
   },
   order: {
-    source: `^(?:slot-seconds|fifo|budget:${BUDGET_NAME.source.slice(1, -1)})$`,
+    source: `^(?:slot-seconds|fifo|budget:${NAME.source.slice(1, -1)})$`,
     means: '"slot-seconds", "fifo", or "budget:" and the name of a budget',
   },
   httpUrl: { source: "^https?://[^\\s]+$", means: "an address that begins with http:// or https://" },

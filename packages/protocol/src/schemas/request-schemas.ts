@@ -74,6 +74,11 @@ export const FirstCallSchema = Type.Object(
         description: "what the request costs of the host's budgets, by name; a budget that is not named: its default",
       }),
     ),
+    keys: Type.Optional(
+      recordOf(name(LIMITS.keyValueLength, "value of the key"), {
+        description: "values for the host's keys, by name; requests with the same value share its limits",
+      }),
+    ),
     limit: Type.Optional(
       Type.Integer({
         minimum: 1,

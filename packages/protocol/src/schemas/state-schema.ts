@@ -78,6 +78,19 @@ const BudgetStateSchema = Type.Object({
   fullInMs: Type.Number({ minimum: 0, description: "time until the budget is full, if nothing is charged meanwhile" }),
 });
 
+const KeyStateSchema = Type.Object({
+  key: Type.String({ description: "name of the key" }),
+  value: Type.String(),
+  inFlight: count,
+  waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
+  slots: Type.Optional(
+    Type.Integer({ description: "slots that all its requests may have together; absent: no limit" }),
+  ),
+  available: recordOf(Type.Number(), {
+    description: "what each of its budgets can pay now, by name; below 0: in debt",
+  }),
+});
+
 /** What a table of hosts shows; `/events` sends the same. */
 const hostRow = {
   host: Type.String({ description: "key of the host" }),
@@ -114,6 +127,7 @@ const HostStateSchema = Type.Object({
   budgets: Type.Optional(
     Type.Array(BudgetStateSchema, { description: "the budgets of the host, in the fleet; absent: it has none" }),
   ),
+  keys: Type.Array(KeyStateSchema, { description: "the busiest values of the host's keys, at most 50" }),
   slots: Type.Array(SlotStateSchema),
   sessions: Type.Array(SessionStateSchema, {
     description: "waiting sessions by position, as many as requested; `pending` counts all",

@@ -1,5 +1,6 @@
 import type { BUDGET_SETTINGS } from "./budget-settings.ts";
 import type { BREAKER_LIMITS, HOST_LIMITS } from "./host-limits.ts";
+import type { KEY_SETTINGS } from "./key-settings.ts";
 import type { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "./queue-settings.ts";
 
 /**
@@ -56,6 +57,17 @@ export const ABOUT_BUDGET_SETTINGS: About<typeof BUDGET_SETTINGS> = {
   default: "cost of a request that does not name it",
   shadow: "`true`: charged and counted, but no request waits for it or is refused",
 };
+
+const ABOUT_KEY_LIMITS = {
+  slots: "most slots of all requests with the same value together; absent: no limit",
+  budgets: ABOUT_BUDGET_SETTINGS,
+};
+
+export const ABOUT_KEY_SETTINGS = {
+  ...ABOUT_KEY_LIMITS,
+  required: "`true`: a request without the key is refused",
+  for: ABOUT_KEY_LIMITS,
+} satisfies About<typeof KEY_SETTINGS> & { readonly [key: string]: unknown };
 
 export const ABOUT_CLEANUP_SETTINGS: About<typeof CLEANUP_SETTINGS> = {
   enabled: "whether the service regularly deletes expired state from the store",

@@ -13,8 +13,8 @@ export const BUDGET_SETTINGS = {
   shadow: { type: "flag", default: false },
 } as const satisfies Settings;
 
-/** The name of a budget. */
-export const BUDGET_NAME = /^[a-z][a-z0-9_-]{0,31}$/;
+/** The name of a budget, or of a key. */
+export const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
 
 /** The name of the budget in an order like `budget:tokens`. Undefined: another order. */
 export function budgetOfOrder(order: string | undefined): string | undefined {
@@ -42,7 +42,8 @@ export interface BudgetPolicy {
 /** The budgets of a host, by name. */
 export type BudgetPolicies = { readonly [name: string]: BudgetPolicy };
 
-interface BudgetConfig {
+/** One budget of a configuration. */
+export interface BudgetConfig {
   readonly limit: number;
   readonly perSeconds: number;
   readonly burst?: number | undefined;
@@ -67,8 +68,7 @@ export function resolveBudgets(budgets: { readonly [name: string]: BudgetConfig 
 
 /** What is wrong with the budgets of a configuration, as a sentence each, with the path of the key. */
 export function budgetProblems(budgets: unknown, path: string, most: number): string[] {
-  if (typeof budgets !== "object" || budgets === null || Array.isArray(budgets))
-    return [`Expected \`${path}\` to be an object of budgets, got ${JSON.stringify(budgets)}`];
+  if (!isRecord(budgets)) return [`Expected \`${path}\` to be an object of budgets, got ${JSON.stringify(budgets)}`];
   const names = Object.keys(budgets);
   const many = names.length > most ? [`Expected \`${path}\` to have at most ${most} budgets, got ${names.length}`] : [];
   return [
@@ -78,7 +78,7 @@ export function budgetProblems(budgets: unknown, path: string, most: number): st
 }
 
 function budgetProblem(name: string, budget: unknown, path: string): string[] {
-  const wrongName = BUDGET_NAME.test(name)
+  const wrongName = NAME.test(name)
     ? []
     : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`];
   const {
@@ -105,6 +105,10 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
     ),
     ...expected("shadow", "true or false", shadow, typeof shadow === "boolean"),
   ];
+}
+
+export function isRecord(value: unknown): value is { readonly [field: string]: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isAbove0(value: unknown): boolean {

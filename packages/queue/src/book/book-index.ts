@@ -1,19 +1,30 @@
-import { budgetOfOrder } from "@slotkeeper/protocol";
+import { budgetOfOrder, type KeyValues, widthOf } from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import type { Order } from "../order/contract.ts";
 import { orderOf } from "../order/order-of.ts";
 import type { WeightedSettings } from "../order/weighted/numbers.ts";
 import { SmallMap } from "../small-map.ts";
+import { keyOfAccount, MOST_VALUES } from "./accounts.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";
+import type { HeldAt, KeyLine } from "./ladder.ts";
 import { Ledger, Widths } from "./ledger.ts";
-import type { CooldownRecord, EndingRecord, LeaseRecord, OfferRecord, RecordKind, RecordOf } from "./records.ts";
+import type {
+  CooldownRecord,
+  EndingRecord,
+  LeaseRecord,
+  OfferRecord,
+  RecordKind,
+  RecordOf,
+  WaiterRecord,
+} from "./records.ts";
+import { Refills } from "./refills.ts";
 import { WaiterIndex } from "./waiter-index.ts";
 import { WaiterPool } from "./waiter-pool.ts";
 
 /** Kinds of records that the index is derived from. */
-type IndexedKind = Exclude<RecordKind, "limits" | "budget">;
+type IndexedKind = Exclude<RecordKind, "limits">;
 type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: RecordOf<K> | undefined];
 
 /**
@@ -44,11 +55,19 @@ export class BookIndex {
   #resting: IndexedHeap<"restIndex", Bucket> | undefined;
   #scheduler: WeightedSettings | undefined;
   #policy: HostPolicy | undefined;
-  #goneAt = Number.NEGATIVE_INFINITY;
+  #now = Number.NEGATIVE_INFINITY;
+  #collectMs = 0;
+  #refills: Refills | undefined;
+  /** When the budgets of a value of a key can pay for a waiter; 0: now. */
+  readonly payableAt: (line: KeyLine, waiter: WaiterRecord) => number;
   #inFlight = 0;
   #probes = 0;
   #throttledAt: number | undefined;
   #foreignAt: number | undefined;
+
+  constructor(payableAt: (line: KeyLine, waiter: WaiterRecord) => number) {
+    this.payableAt = payableAt;
+  }
 
   /** Instances that have waiters here. */
   get instances(): Iterable<string> {
@@ -58,6 +77,30 @@ export class BookIndex {
   /** The waiter inside the pool whose client has been away for the longest time. */
   get longestAway(): WaiterEntry | undefined {
     return this.#waiters?.longestAway;
+  }
+
+  /** A waiter inside the pool whose keys have no room. */
+  get heldBack(): WaiterEntry | undefined {
+    this.#attachDirty();
+    return this.#waiters?.heldBack;
+  }
+
+  /** The first waiter of a key that waits although its deadline has passed. */
+  get overdue(): WaiterRecord | undefined {
+    this.#attachDirty();
+    return this.#waiters?.ladder?.overdue;
+  }
+
+  /** When the first waiter of a key may go on or leave, without another event. */
+  get nextKeyAt(): number | undefined {
+    this.#attachDirty();
+    return this.#waiters?.ladder?.nextAt;
+  }
+
+  /** The values of keys that have slots or waiters. */
+  get keyLines(): Iterable<KeyLine> {
+    this.#attachDirty();
+    return this.#waiters?.ladder?.lines ?? [];
   }
 
   /** The slots of all leases and offers. */
@@ -136,9 +179,31 @@ export class BookIndex {
     return this.#endings.hasOffer(session);
   }
 
+  /** The budgets that are not full. */
+  get refills(): Refills {
+    return this.#refills ?? NO_REFILLS;
+  }
+
+  /** Whether leases and offers of these keys have more slots than a limit that was lowered since. */
+  isOverKeys(keys: KeyValues | undefined): boolean {
+    return keys !== undefined && this.#waiters?.ladder?.isOver(keys) === true;
+  }
+
+  /** The key at which a waiter is held back. */
+  heldAt(session: string): HeldAt | undefined {
+    this.#attachDirty();
+    return this.#waiters?.heldAt(session);
+  }
+
+  /** Whether the keys of a new waiter have room, if no other waits. */
+  keysAdmit(waiter: WaiterRecord): boolean {
+    return this.#waiters?.ladder?.admits(waiter, widthOf(waiter.demand)) ?? true;
+  }
+
   usePolicy(policy: HostPolicy): void {
     // An order by a budget depends on the budgets, too.
     const isSame = policy.order === this.#policy?.order && budgetOfOrder(policy.order) === undefined;
+    if (policy.keys !== this.#policy?.keys) this.#waitersOf().useKeys(policy.keys);
     for (const bucket of this.#buckets.values()) this.detach(bucket);
     this.#policy = policy;
     if (!isSame) this.#order = undefined;
@@ -176,6 +241,9 @@ export class BookIndex {
         return;
       case "absence":
         this.#waitersOf().setAbsence(before, after);
+        return;
+      case "budget":
+        this.#setBudget(before, after);
     }
   }
 
@@ -197,10 +265,16 @@ export class BookIndex {
     this.#throttledAt = undefined;
   }
 
-  /** Clients that have been away since this time or longer are gone: their waiters are not considered for a slot. */
-  useGoneAt(at: number): void {
-    this.#goneAt = at;
-    this.#waiters?.useGoneAt(at);
+  /** What `useTime` was called with last. */
+  get time(): readonly [now: number, collectMs: number] {
+    return [this.#now, this.#collectMs];
+  }
+
+  /** The time of the decision. Clients that have been away for `collectMs` are gone: they are not considered for a slot. */
+  useTime(now: number, collectMs: number): void {
+    this.#now = now;
+    this.#collectMs = collectMs;
+    this.#waiters?.useTime(now, collectMs);
   }
 
   open(name: string): Bucket {
@@ -241,6 +315,17 @@ export class BookIndex {
     this.#waiters?.offerChanged((before ?? after)?.key ?? "");
   }
 
+  /** Which values share one state changes only when the host keeps very many. */
+  #setBudget(...[before, after]: Change<"budget">): void {
+    const kept = this.refills.values;
+    this.#refills ??= new Refills();
+    this.#refills.set(before, after);
+    const key = keyOfAccount((before ?? after)?.key ?? "");
+    const { ladder } = this.#waiters ?? {};
+    if (Math.max(kept, this.refills.values) >= MOST_VALUES) ladder?.changeAll();
+    else if (key !== undefined) ladder?.change(key);
+  }
+
   #setCooldown(...[before, after]: Change<"cooldown">): void {
     const bucket = this.#buckets.get((before ?? after)?.key ?? "");
     if (bucket !== undefined) this.detach(bucket);
@@ -258,7 +343,9 @@ export class BookIndex {
     bucket.asOf = after?.asOf ?? 0;
   }
 
-  #hold({ bucket: name, width, isProbe }: LeaseRecord | OfferRecord, by: 1 | -1, at: number | undefined): void {
+  #hold(record: LeaseRecord | OfferRecord, by: 1 | -1, at: number | undefined): void {
+    const { bucket: name, width, isProbe, charge } = record;
+    if (charge?.asked?.keys !== undefined) this.#waitersOf().hold(charge.asked.keys, by * width);
     const bucket = this.open(name);
     this.detach(bucket);
     if (bucket.account !== undefined && at !== undefined) this.#owe(bucket, by * width, at);
@@ -279,6 +366,7 @@ export class BookIndex {
   }
 
   #attachDirty(): void {
+    this.#waiters?.ladder?.settle();
     if (this.#dirty.length === 0) return;
     const dirty = this.#dirty;
     this.#dirty = [];
@@ -292,7 +380,7 @@ export class BookIndex {
       bucket.headAt = head.record.arrivedAt;
       bucket.headKey = head.record.key;
     }
-    bucket.headWidth = head?.record.width ?? 1;
+    bucket.headWidth = head?.width ?? 1;
     bucket.limit = this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name);
     bucket.coolsUntil = this.#endings.cooldownOf(bucket.name)?.until;
     this.#pool.enter(bucket);
@@ -306,7 +394,8 @@ export class BookIndex {
   #waitersOf(): WaiterIndex {
     if (this.#waiters === undefined) {
       this.#waiters = new WaiterIndex(this);
-      this.#waiters.useGoneAt(this.#goneAt);
+      this.#waiters.useTime(this.#now, this.#collectMs);
+      if (this.#policy?.keys !== undefined) this.#waiters.useKeys(this.#policy.keys);
     }
     return this.#waiters;
   }
@@ -331,6 +420,9 @@ export class BookIndex {
     this.#idle.push(bucket);
   }
 }
+
+/** Of most hosts. It is never written. */
+const NO_REFILLS = new Refills();
 
 function coolsBefore(a: Bucket, b: Bucket): boolean {
   return (a.coolsUntil ?? 0) < (b.coolsUntil ?? 0);

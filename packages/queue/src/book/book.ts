@@ -2,6 +2,7 @@ import { type HostPolicy, hasBudgets } from "../host-policy.ts";
 import type { Shares } from "../order/contract.ts";
 import type { Tag } from "../store/host-store.ts";
 import { BookIndex } from "./book-index.ts";
+import { keyPayableAt } from "./budgets.ts";
 import { isPausedBy, newHead, policyInForce } from "./head.ts";
 import type {
   BookImage,
@@ -67,7 +68,7 @@ export class Book {
     this.#now = now;
     this.#head = newHead(now, fenceFloor);
     this.#headBefore = this.#head;
-    this.index = new BookIndex();
+    this.index = new BookIndex(({ key }, waiter) => (key === undefined ? 0 : keyPayableAt(this, key, waiter)));
   }
 
   static of(host: string, tag: Tag | undefined, { head, records }: BookImage): Book {
@@ -279,7 +280,7 @@ export class Book {
     if (after === undefined) this.#records.delete(kind, key);
     else this.#records.set(after);
     if (kind === "limits") this.#derivePolicy();
-    else if (kind !== "budget") this.index.set(kind, before as never, after as never);
+    else this.index.set(kind, before as never, after as never);
   }
 
   #derivePolicy(): void {

@@ -2,21 +2,28 @@ import { IndexedHeap } from "slotkeeper/parts";
 import type { Line } from "../order/contract.ts";
 import type { OrderClass } from "../order/slot-seconds.ts";
 import type { WeightedLine } from "../order/weighted/numbers.ts";
+import type { Rung } from "./ladder.ts";
 import type { AccountRecord, WaiterRecord } from "./records.ts";
 
 /** A waiter with its positions in the heaps of its bucket. */
 export interface WaiterEntry {
   record: WaiterRecord;
   readonly bucket: Bucket;
+  /** How many slots it needs. */
+  width: number;
   /** A slot is offered to it. */
   isOffered: boolean;
-  /** Outside the pool, and not waiting for a place, because its client is away. */
+  /** Outside the pool, and not waiting for a place, because its client is away or one of its keys has no room. */
   isParked: boolean;
+  /** Its rungs on the ladder of keys, and the one at which it stands. */
+  rungs: readonly Rung[];
+  reached: number;
   readyIndex: number;
   youngIndex: number;
   outsideIndex: number;
   awayIndex: number;
   goneIndex: number;
+  heldBackIndex: number;
 }
 
 /**
@@ -44,13 +51,13 @@ export class Bucket implements Line {
   coolsUntil: number | undefined;
   /** The slots that waiters inside the pool without an offer need. */
   waiting = 0;
-  /** Waiters inside the pool whose client is present, oldest first. */
+  /** Waiters inside the pool whose client is present and whose keys have room, oldest first. */
   #ready: IndexedHeap<"readyIndex", WaiterEntry> | undefined;
   /** Waiters inside the pool, youngest first. */
   #young: IndexedHeap<"youngIndex", WaiterEntry> | undefined;
   /** Waiters outside the pool that wait for a place, oldest first. */
   #outside: IndexedHeap<"outsideIndex", WaiterEntry> | undefined;
-  /** The number of waiters outside the pool whose client is away. They do not wait for a place. */
+  /** The number of waiters outside the pool whose client is away, or one of whose keys has no room. They wait for no place. */
   parked = 0;
   /** The bucket has changed. It is in no heap of the book until the index is next read. */
   isDirty = false;
@@ -122,7 +129,7 @@ export class Bucket implements Line {
 
   /** The same for a waiter outside the pool. One that stands behind a waiter inside cannot be granted before it. */
   get isGrantableOutside(): boolean {
-    const width = this.head === undefined ? this.#outside?.peek()?.record.width : undefined;
+    const width = this.head === undefined ? this.#outside?.peek()?.width : undefined;
     return this.obstacleFor(width ?? this.headWidth) === undefined;
   }
 
@@ -143,6 +150,6 @@ export function isOlder(a: WaiterEntry, b: WaiterEntry): boolean {
     : a.record.arrivedAt < b.record.arrivedAt;
 }
 
-function isYounger(a: WaiterEntry, b: WaiterEntry): boolean {
+export function isYounger(a: WaiterEntry, b: WaiterEntry): boolean {
   return isOlder(b, a);
 }

@@ -1,12 +1,12 @@
-import type { BudgetPolicies, BudgetPolicy, Costs } from "@slotkeeper/protocol";
+import type { BudgetPolicy, Costs, KeyPolicy } from "@slotkeeper/protocol";
 import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } from "slotkeeper/parts";
-import type { HostPolicy } from "../host-policy.ts";
+import { type Account, accountsOf, budgetOfAccount, keyAccounts, limitOfAccount, policyOfAccount } from "./accounts.ts";
 import type { Book } from "./book.ts";
 import { countGrant, recount, uncount } from "./charged.ts";
-import type { BudgetRecord, Charge, LeaseRecord, WaiterRecord } from "./records.ts";
+import type { Charge, LeaseRecord, WaiterRecord } from "./records.ts";
 
 /**
- * The budgets of a host. They refill continuously by store time (`level.ts` of the library). Only this file writes budget
+ * The budgets of a host and of the values of its keys (`accounts.ts`). They refill continuously by store time (`level.ts` of the library). Only this file writes budget
  * records and `fullAt`.
  *
  * PAY1 In any interval T the charges of an enforced budget, net of refunds and without debts, are at most burst + limit × T / perMs.
@@ -21,60 +21,62 @@ import type { BudgetRecord, Charge, LeaseRecord, WaiterRecord } from "./records.
 
 const NO_COSTS: Costs = {};
 
-/** What a request costs, of every budget of the host. Undefined: the host has none. */
-function costsOf({ budgets }: HostPolicy, cost: Costs | undefined): Costs | undefined {
-  if (budgets === undefined) return undefined;
-  return Object.fromEntries(Object.entries(budgets).map(([name, budget]) => [name, cost?.[name] ?? budget.default]));
-}
+type Asking = Pick<WaiterRecord, "bucket" | "demand">;
 
-/** Whether two requests name the same costs. */
-export function isSameCost(a: Costs = {}, b: Costs = {}): boolean {
-  const names = Object.keys(a);
-  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
-}
-
-/** The budgets that cannot pay the cost now, with the time at which each can. */
-export function missingBudgets(book: Book, cost: Costs | undefined): { readonly name: string; readonly at: number }[] {
-  return Object.entries(costsOf(book.policy, cost) ?? NO_COSTS).flatMap(([name, amount]) => {
-    const at = policyOf(book, name).isShadow === true ? 0 : payableFrom(book, name, amount);
-    return at === 0 ? [] : [{ name, at }];
+/** The budgets that cannot pay for the request now, with the time at which each can. */
+export function missingBudgets(book: Book, asking: Asking): { readonly name: string; readonly at: number }[] {
+  return accountsOf(book.policy, asking, book.index.refills).flatMap((account) => {
+    const at = enforcedFrom(book, account);
+    return at === 0 ? [] : [{ name: budgetOfAccount(account.account), at }];
   });
 }
 
-/** 0: the budget can pay now. Otherwise the time at which it can. */
-function payableFrom(book: Book, name: string, amount: number): number {
-  return payableAt(levelOf(book, name), policyOf(book, name), amount, book.now);
+/** When the budgets of a key can pay for the request; 0: now. */
+export function keyPayableAt(book: Book, key: KeyPolicy, asking: Asking): number {
+  const accounts = keyAccounts(key, asking, book.index.refills);
+  return Math.max(0, ...accounts.map((account) => enforcedFrom(book, account)));
 }
 
-/** PAY2. Undefined: the host has no budgets, and the request names none. */
-export function pay(book: Book, { bucket, cost }: Pick<WaiterRecord, "bucket" | "cost">): Charge | undefined {
-  const costs = costsOf(book.policy, cost);
-  if (costs === undefined && cost === undefined) return undefined;
-  const paid = Object.entries(costs ?? NO_COSTS).map(([name, amount]) => ({ name, ...payOne(book, name, amount) }));
-  const short = paid.filter(({ isShort }) => isShort).map(({ name }) => `budget:${name}`);
+/** PAY6. */
+function enforcedFrom(book: Book, { account, amount }: Account): number {
+  return policyOf(book, account).isShadow === true ? 0 : payableFrom(book, account, amount);
+}
+
+/** 0: the budget can pay now. Otherwise the time at which it can. */
+function payableFrom(book: Book, account: string, amount: number): number {
+  return payableAt(levelOf(book, account), policyOf(book, account), amount, book.now);
+}
+
+/** PAY2. Undefined: the request asks for nothing special, and nothing is charged. */
+export function pay(book: Book, asking: Asking): Charge | undefined {
+  const accounts = accountsOf(book.policy, asking, book.index.refills);
+  const { demand } = asking;
+  if (accounts.length === 0 && demand === undefined) return undefined;
+  const paid = accounts.map(({ account, amount }) => ({ account, ...payOne(book, account, amount) }));
+  const short = paid.filter(({ isShort }) => isShort).map(({ account }) => limitOfAccount(account));
   return {
     at: book.now,
-    costs: Object.fromEntries(paid.map(({ name, charged }) => [name, charged])),
-    asked: cost,
+    costs: Object.fromEntries(paid.map(({ account, charged }) => [account, charged])),
+    asked: demand,
     short: short.length > 0 ? short : undefined,
-    counted: countGrant(book, bucket, cost),
+    counted: countGrant(book, asking.bucket, demand?.cost),
   };
 }
 
 /** PAY6: a budget in shadow mode is charged although it is short, as a debt of at most one limit. */
-function payOne(book: Book, name: string, amount: number): { readonly charged: number; readonly isShort: boolean } {
-  const budget = policyOf(book, name);
-  const isShort = budget.isShadow === true && payableFrom(book, name, amount) !== 0;
-  const charged = isShort ? Math.min(amount, payableDebt(levelOf(book, name), budget, book.now)) : amount;
-  change(book, name, (level) => charge(level, budget, charged, book.now));
+function payOne(book: Book, account: string, amount: number): { readonly charged: number; readonly isShort: boolean } {
+  const budget = policyOf(book, account);
+  const isShort = budget.isShadow === true && payableFrom(book, account, amount) !== 0;
+  const charged = isShort ? Math.min(amount, payableDebt(levelOf(book, account), budget, book.now)) : amount;
+  change(book, account, (level) => charge(level, budget, charged, book.now));
   return { charged, isShort };
 }
 
 /** Gives back everything. A budget that the host no longer has is left as it is. */
 export function giveBack(book: Book, { bucket, charge: paid }: Pick<LeaseRecord, "bucket" | "charge">): void {
   uncount(book, bucket, paid?.counted);
-  for (const [name, estimate] of Object.entries(paid?.costs ?? NO_COSTS))
-    if (hasBudget(book, name)) correct(book, name, paid?.at ?? 0, -estimate);
+  for (const [account, estimate] of Object.entries(paid?.costs ?? NO_COSTS))
+    if (hasAccount(book, account)) correct(book, account, paid?.at ?? 0, -estimate);
 }
 
 /** The result of a settlement, by the names of budgets. */
@@ -85,7 +87,7 @@ export interface Settlement {
   readonly excess: Costs;
 }
 
-/** Replaces the charges of the named budgets by what was really used. */
+/** Replaces the charges of the named budgets, of the host and of keys, by what was really used. */
 export function settle(
   book: Book,
   { bucket, charge: paid }: Pick<LeaseRecord, "bucket" | "charge">,
@@ -93,26 +95,27 @@ export function settle(
 ): Settlement {
   const ignored: string[] = [];
   const excess: { [name: string]: number } = {};
+  const charged = Object.entries(paid?.costs ?? NO_COSTS).filter(([account]) => hasAccount(book, account));
   for (const [name, amount] of Object.entries(used)) {
-    const estimate = paid !== undefined && Object.hasOwn(paid.costs, name) ? paid.costs[name] : undefined;
+    const own = charged.filter(([account]) => budgetOfAccount(account) === name);
     const isPossible = Number.isFinite(amount) && amount >= 0;
-    if (paid === undefined || estimate === undefined || !isPossible || !hasBudget(book, name)) ignored.push(name);
+    if (own.length === 0 || !isPossible) ignored.push(name);
     else {
-      const rest = correct(book, name, paid.at, amount - estimate);
-      if (rest > 0) excess[name] = rest;
-      recount(book, bucket, paid.counted, { [name]: amount });
+      const rests = own.map(([account, estimate]) => correct(book, account, paid?.at ?? 0, amount - estimate));
+      if (Math.max(...rests) > 0) excess[name] = Math.max(...rests);
+      recount(book, bucket, paid?.counted, { [name]: amount });
     }
   }
   return { ignored, excess };
 }
 
 /** Gives back a part of a charge as of its time, or charges more now. Returns what exceeds the largest debt. */
-function correct(book: Book, name: string, chargedAt: number, more: number): number {
-  const budget = policyOf(book, name);
+function correct(book: Book, account: string, chargedAt: number, more: number): number {
+  const budget = policyOf(book, account);
   let rest = 0;
-  if (more < 0) change(book, name, (level) => refund(level, budget, -more, chargedAt, book.now));
+  if (more < 0) change(book, account, (level) => refund(level, budget, -more, chargedAt, book.now));
   if (more > 0)
-    change(book, name, (level) => {
+    change(book, account, (level) => {
       const charged = Math.min(more, payableDebt(level, budget, book.now));
       charge(level, budget, charged, book.now);
       rest = more - charged;
@@ -120,8 +123,19 @@ function correct(book: Book, name: string, chargedAt: number, more: number): num
   return rest;
 }
 
-function hasBudget({ policy }: Book, name: string): boolean {
-  return policy.budgets !== undefined && Object.hasOwn(policy.budgets, name);
+function hasAccount({ policy }: Book, account: string): boolean {
+  return policyOfAccount(policy, account) !== undefined;
+}
+
+/** What a grant was charged, by the name of the budget: of the host, otherwise the most of a key. Undefined: nothing. */
+export function chargedOf(paid: Charge | undefined): Costs | undefined {
+  const charged: { [name: string]: number } = {};
+  for (const [account, amount] of Object.entries(paid?.costs ?? NO_COSTS)) {
+    const name = budgetOfAccount(account);
+    const ofHost = paid !== undefined && Object.hasOwn(paid.costs, name) ? paid.costs[name] : undefined;
+    charged[name] = ofHost ?? Math.max(charged[name] ?? 0, amount);
+  }
+  return Object.keys(charged).length === 0 ? undefined : charged;
 }
 
 /** PAY4. */
@@ -132,7 +146,7 @@ function payableDebt(level: Level, budget: BudgetPolicy, now: number): number {
 /** PAY5. Call when the limits have changed. */
 export function keepSpent(book: Book): void {
   for (const record of Array.from(book.all("budget"))) {
-    const budget = book.policy.budgets?.[record.key] ?? record;
+    const budget = policyOfAccount(book.policy, record.key) ?? record;
     if (budget.limit === record.limit && budget.perMs === record.perMs && budget.burst === record.burst) continue;
     const level = copyOf(record.level);
     freeze(level, record, book.now);
@@ -142,21 +156,14 @@ export function keepSpent(book: Book): void {
 
 /** Deletes the records of budgets that are full, and notes when the others will be. */
 export function tidyBudgets(book: Book): void {
-  let fullAt: number | undefined;
-  for (const record of Array.from(book.all("budget"))) {
-    const at = fullAgainAt(record);
-    if (at <= book.now) book.del("budget", record.key);
-    else fullAt = Math.max(fullAt ?? at, at);
-  }
-  if (book.head.fullAt !== fullAt) book.draft.fullAt = fullAt;
+  const { refills } = book.index;
+  for (let next = refills.next; next !== undefined && next.fullAt <= book.now; next = refills.next)
+    book.del("budget", next.record.key);
+  if (book.head.fullAt !== refills.fullAt) book.draft.fullAt = refills.fullAt;
 }
 
-function fullAgainAt({ level, limit, perMs }: BudgetRecord): number {
-  return level.at + (level.spent * perMs) / limit;
-}
-
-function policyOf({ policy }: Book, name: string): BudgetPolicy {
-  return (policy.budgets as BudgetPolicies)[name] as BudgetPolicy;
+function policyOf({ policy }: Book, account: string): BudgetPolicy {
+  return policyOfAccount(policy, account) as BudgetPolicy;
 }
 
 function levelOf(book: Book, name: string): Level {

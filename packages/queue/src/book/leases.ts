@@ -1,4 +1,4 @@
-import { SHARED_BUCKET } from "@slotkeeper/protocol";
+import { SHARED_BUCKET, widthOf } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
 import { giveBack, pay } from "./budgets.ts";
 import type { LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
@@ -49,7 +49,7 @@ export function grantLease(
     isReleased: false,
     isProbe,
     keepUntil: waiter.deadlineAt,
-    width: waiter.width,
+    width: widthOf(waiter.demand),
     charge: offer === undefined ? pay(book, waiter) : offer.charge,
   };
   // Put the lease before the waiter leaves the pool. In between, neither the bucket nor a semaphore may look idle and
@@ -63,7 +63,8 @@ export function grantLease(
 /** Sets a slot aside for a waiter. */
 export function offerSlot(book: Book, waiter: WaiterRecord, lapsesAt: number, isProbe: boolean): void {
   charge(book, waiter.bucket, waiter.weight);
-  const { key, bucket, instance, width } = waiter;
+  const { key, bucket, instance, demand } = waiter;
+  const width = widthOf(demand);
   const paid = pay(book, waiter);
   book.put({ kind: "offer", key, bucket, instance, offeredAt: book.now, lapsesAt, isProbe, width, charge: paid });
 }

@@ -1,4 +1,4 @@
-import type { Costs, LiveLimitField } from "@slotkeeper/protocol";
+import type { Costs, Demand, LiveLimitField } from "@slotkeeper/protocol";
 import type { Level, Refill } from "slotkeeper/parts";
 import type { HostPolicy } from "../host-policy.ts";
 import type { WeightedHead, WeightedLine } from "../order/weighted/numbers.ts";
@@ -37,16 +37,17 @@ export interface LeaseRecord {
   readonly keepUntil: number;
   /** How many slots of the host it occupies. */
   readonly width: number;
-  /** What it was charged to budgets, and when. Absent: nothing. */
+  /** What it was charged to budgets, when, and for what. Absent: it asked for nothing special, and the host has no budgets. */
   readonly charge?: Charge | undefined;
 }
 
-/** Amounts that were charged to budgets, by name. */
+/** What a grant takes besides its slots at the host and its bucket. */
 export interface Charge {
   readonly at: number;
+  /** Amounts that were charged to budgets, by the keys of their records. */
   readonly costs: Costs;
-  /** The costs that the request named: a repeated request must name the same. */
-  readonly asked?: Costs | undefined;
+  /** What the request asked for, with the keys whose slots it occupies. A repeated request must ask for the same. */
+  readonly asked?: Demand | undefined;
   /** Limits in shadow mode that the grant would have waited for, such as `budget:tokens`. Absent: none. */
   readonly short?: readonly string[] | undefined;
   /** What the order by a budget counts for it (`charged.ts`). Absent: nothing. */
@@ -83,10 +84,8 @@ export interface WaiterRecord {
   readonly isInside: boolean;
   /** Since when its client has no poll open. Absent while a poll is open, or was open within `collectMs`. */
   readonly awayAt?: number | undefined;
-  /** How many slots it needs. */
-  readonly width: number;
-  /** What it costs, by the name of the budget. A budget that is not named costs its default. */
-  readonly cost?: Costs | undefined;
+  /** What it asks for. Absent: one slot, and nothing special. */
+  readonly demand?: Demand | undefined;
 }
 
 /**
@@ -154,7 +153,7 @@ export interface AbsenceRecord {
  */
 export interface BudgetRecord extends Refill {
   readonly kind: "budget";
-  /** The name of the budget. */
+  /** The name of the budget, and of the value of a key if it belongs to one (`accounts.ts`). */
   readonly key: string;
   readonly level: Level;
 }

@@ -1,6 +1,5 @@
-import type { Costs } from "@slotkeeper/protocol";
+import { type Demand, isSameDemand } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
-import { isSameCost } from "./budgets.ts";
 import type { EndingRecord, LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
 
 /** The state of a session according to the book. Every answer is derived from it, whichever instance made the decision. */
@@ -31,21 +30,9 @@ function released({ keepUntil }: LeaseRecord): Standing {
   return { kind: "ended", record: { end: "released", keepUntil } };
 }
 
-/** What a session asked for. */
-interface Demands {
-  readonly width?: number | undefined;
-  readonly cost?: Costs | undefined;
-}
-
-export function isSameDemand(a: Demands, b: Demands): boolean {
-  return (a.width ?? 1) === (b.width ?? 1) && isSameCost(a.cost, b.cost);
-}
-
 /** Whether the session asked for something else. One that waits after its deadline is no longer the session of its id. */
-export function hasOtherDemand(standing: Standing, demands: Demands, now: number): boolean {
-  if (standing.kind === "held") {
-    const { width, charge } = standing.lease;
-    return !isSameDemand({ width, cost: charge?.asked }, demands);
-  }
-  return standing.kind === "waiting" && standing.waiter.deadlineAt > now && !isSameDemand(standing.waiter, demands);
+export function hasOtherDemand(standing: Standing, demand: Demand | undefined, now: number): boolean {
+  if (standing.kind === "held") return !isSameDemand(standing.lease.charge?.asked, demand);
+  if (standing.kind !== "waiting" || standing.waiter.deadlineAt <= now) return false;
+  return !isSameDemand(standing.waiter.demand, demand);
 }

@@ -1,6 +1,8 @@
+import { type KeyPolicy, type KeyValues, widthOf } from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
 import { SmallMap } from "../small-map.ts";
-import type { Bucket, WaiterEntry } from "./bucket.ts";
+import { type Bucket, isYounger, type WaiterEntry } from "./bucket.ts";
+import { type HeldAt, type KeyLine, Ladder, NO_RUNGS } from "./ladder.ts";
 import type { Widths } from "./ledger.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
 
@@ -10,13 +12,15 @@ interface Buckets {
   /** Call before anything about the bucket changes. */
   detach(bucket: Bucket): void;
   hasOffer(session: string): boolean;
+  /** When the budgets of the value can pay for the waiter; 0: now. */
+  payableAt(line: KeyLine, waiter: WaiterRecord): number;
   readonly widths: Widths;
 }
 
 /**
  * The waiters of a host in the heaps of their buckets, inside or outside the pool. A waiter inside is ready for a slot
- * unless it has an offer, its instance is absent, or its client is gone: away since `goneAt` or longer. Derived from the
- * records and `goneAt`. Cost: O(log n) for each change of a waiter.
+ * unless it has an offer, its instance is absent, its client is gone (away for `collectMs`), or one of its keys has
+ * no room (`ladder.ts`). Derived from the records and the time. Cost: O(log n) for each change of a waiter.
  */
 export class WaiterIndex {
   readonly #buckets: Buckets;
@@ -26,10 +30,23 @@ export class WaiterIndex {
   /** Waiters inside the pool whose client is away, and those whose client is gone, the longest away first. */
   #away: IndexedHeap<"awayIndex", WaiterEntry> | undefined;
   #gone: IndexedHeap<"goneIndex", WaiterEntry> | undefined;
-  #goneAt = Number.NEGATIVE_INFINITY;
+  /** Waiters inside the pool that one of their keys holds back, the youngest first. */
+  #heldBack: IndexedHeap<"heldBackIndex", WaiterEntry> | undefined;
+  #time = { now: Number.NEGATIVE_INFINITY, collectMs: 0 };
+  /** Created when first needed: most hosts have no keys. */
+  #ladder: Ladder | undefined;
 
   constructor(buckets: Buckets) {
     this.#buckets = buckets;
+  }
+
+  get ladder(): Ladder | undefined {
+    return this.#ladder;
+  }
+
+  /** Slots of a key begin or end. */
+  hold(keys: KeyValues, by: number): void {
+    this.#ladderOf().hold(keys, by);
   }
 
   /** Instances that have waiters here. */
@@ -42,9 +59,26 @@ export class WaiterIndex {
     return this.#gone?.peek() ?? this.#away?.peek();
   }
 
-  /** Clients that have been away since this time or longer are gone. */
-  useGoneAt(at: number): void {
-    this.#goneAt = at;
+  /** A waiter inside the pool whose keys have no room. */
+  get heldBack(): WaiterEntry | undefined {
+    return this.#heldBack?.peek();
+  }
+
+  heldAt(session: string): HeldAt | undefined {
+    const entry = this.#waiters.get(session);
+    return entry && this.#ladder?.heldAt(entry);
+  }
+
+  useKeys(keys: readonly KeyPolicy[] | undefined): void {
+    for (const entry of this.#waiters.values()) this.#replace(entry, undefined);
+    this.#ladderOf().useKeys(keys);
+    for (const entry of this.#waiters.values()) this.#replace(entry, entry.record);
+  }
+
+  /** Clients that have been away for `collectMs` are gone. */
+  useTime(now: number, collectMs: number): void {
+    this.#time = { now, collectMs };
+    this.#ladder?.useTime(now, collectMs);
     for (let entry = this.#away?.peek(); entry !== undefined && this.#isGone(entry); entry = this.#away?.peek()) {
       this.#replace(entry, entry.record);
     }
@@ -98,30 +132,32 @@ export class WaiterIndex {
   #replace(entry: WaiterEntry, after: WaiterRecord | undefined): void {
     const { bucket } = entry;
     this.#buckets.detach(bucket);
-    if (bucket.young.has(entry)) this.#buckets.widths.add(entry.record.width, -1);
-    if (bucket.young.has(entry) && !entry.isOffered) bucket.waiting -= entry.record.width;
+    if (bucket.young.has(entry)) this.#buckets.widths.add(entry.width, -1);
+    if (bucket.young.has(entry) && !entry.isOffered) bucket.waiting -= entry.width;
     bucket.ready.remove(entry);
     bucket.young.remove(entry);
     bucket.outside.remove(entry);
+    this.#ladder?.leave(entry);
+    this.#heldBack?.remove(entry);
     this.#away?.remove(entry);
     this.#gone?.remove(entry);
-    if (entry.isParked) bucket.parked--;
-    entry.isParked = false;
+    this.#unpark(entry);
     if (after !== undefined) this.#place(entry, after);
   }
 
   #place(entry: WaiterEntry, after: WaiterRecord): void {
     const { bucket } = entry;
     entry.record = after;
+    entry.width = widthOf(after.demand);
     entry.isOffered = this.#buckets.hasOffer(after.key);
     if (!after.isInside) {
       this.#placeOutside(entry);
       return;
     }
     bucket.young.push(entry);
-    this.#buckets.widths.add(after.width, 1);
+    this.#buckets.widths.add(entry.width, 1);
     if (entry.isOffered) return;
-    bucket.waiting += after.width;
+    bucket.waiting += entry.width;
     if (this.#isGone(entry)) {
       this.#gone ??= new IndexedHeap("goneIndex", isLongerAway);
       this.#gone.push(entry);
@@ -131,22 +167,80 @@ export class WaiterIndex {
       this.#away ??= new IndexedHeap("awayIndex", isLongerAway);
       this.#away.push(entry);
     }
-    if (this.#absent?.has(after.instance) !== true) bucket.ready.push(entry);
+    if (!this.#isAbsent(entry)) this.#climb(entry);
+  }
+
+  #isAbsent({ record }: WaiterEntry): boolean {
+    return this.#absent?.has(record.instance) === true;
+  }
+
+  #ladderOf(): Ladder {
+    if (this.#ladder === undefined) {
+      this.#ladder = new Ladder({
+        payableAt: (line, waiter) => this.#buckets.payableAt(line, waiter),
+        through: (entry) => this.#through(entry),
+        steppedBack: (entry) => this.#steppedBack(entry),
+      });
+      this.#ladder.useTime(this.#time.now, this.#time.collectMs);
+    }
+    return this.#ladder;
+  }
+
+  /** Until it is through. Most waiters are at once. */
+  #climb(entry: WaiterEntry): void {
+    if (this.#ladder?.concerns(entry.record) === true) {
+      this.#holdBack(entry);
+      this.#ladder.enter(entry);
+    } else this.#through(entry);
+  }
+
+  #through(entry: WaiterEntry): void {
+    const { bucket } = entry;
+    this.#buckets.detach(bucket);
+    this.#heldBack?.remove(entry);
+    this.#unpark(entry);
+    if (entry.record.isInside) bucket.ready.push(entry);
+    else bucket.outside.push(entry);
+  }
+
+  #steppedBack(entry: WaiterEntry): void {
+    const { bucket } = entry;
+    this.#buckets.detach(bucket);
+    bucket.ready.remove(entry);
+    bucket.outside.remove(entry);
+    this.#holdBack(entry);
+  }
+
+  #holdBack(entry: WaiterEntry): void {
+    if (!entry.record.isInside) {
+      this.#park(entry);
+      return;
+    }
+    this.#heldBack ??= new IndexedHeap("heldBackIndex", isYounger);
+    this.#heldBack.push(entry);
+  }
+
+  #park(entry: WaiterEntry): void {
+    entry.isParked = true;
+    entry.bucket.parked++;
+  }
+
+  #unpark(entry: WaiterEntry): void {
+    if (entry.isParked) entry.bucket.parked--;
+    entry.isParked = false;
   }
 
   #isGone({ record: { awayAt } }: WaiterEntry): boolean {
-    return awayAt !== undefined && awayAt <= this.#goneAt;
+    const { now, collectMs } = this.#time;
+    return awayAt !== undefined && awayAt <= now - collectMs;
   }
 
   /** WPOOL4: only a waiter whose client is present waits for a place. */
   #placeOutside(entry: WaiterEntry): void {
-    const { bucket, record } = entry;
-    if (record.awayAt === undefined) {
-      bucket.outside.push(entry);
-      return;
-    }
-    entry.isParked = true;
-    bucket.parked++;
+    const { record } = entry;
+    const isAbsent = this.#isAbsent(entry) && this.#ladder?.concerns(record) === true;
+    if (record.awayAt === undefined && !isAbsent) this.#climb(entry);
+    else this.#park(entry);
   }
 }
 
@@ -154,13 +248,17 @@ function newEntry(record: WaiterRecord, bucket: Bucket): WaiterEntry {
   return {
     record,
     bucket,
+    width: 1,
     isOffered: false,
     isParked: false,
+    rungs: NO_RUNGS,
+    reached: 0,
     readyIndex: -1,
     youngIndex: -1,
     outsideIndex: -1,
     awayIndex: -1,
     goneIndex: -1,
+    heldBackIndex: -1,
   };
 }
 

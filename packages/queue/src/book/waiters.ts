@@ -15,7 +15,13 @@ import { join, leave, retire } from "./use.ts";
  */
 
 /** `isReturning`: the session waited before, and the book dropped it when its instance died. */
-export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isInside">, isReturning = false): void {
+export function addWaiter(book: Book, given: Omit<WaiterRecord, "kind" | "isInside">, isReturning = false): void {
+  const waiter = recordOf(given);
+  // LADDER3: it stands at its keys first.
+  if (book.policy.keys !== undefined) {
+    book.put(waiter);
+    if (book.index.heldAt(waiter.key) !== undefined) return;
+  }
   const places = book.index.bucket(waiter.bucket) ?? { name: waiter.bucket, places: 0 };
   const { isAdmitted, displaces } = book.index.pool.admits(
     places,
@@ -24,8 +30,13 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
   );
   if (displaces !== undefined) putOutside(book, displaces.record);
   if (isAdmitted) enterPool(book, waiter, isReturning);
-  const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, width, cost } = waiter;
-  book.put({
+  book.put(isAdmitted ? { ...waiter, isInside: true } : waiter);
+}
+
+/** A literal with every field in one order: it is created for every session. */
+function recordOf(waiter: Omit<WaiterRecord, "kind" | "isInside">): WaiterRecord {
+  const { key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, demand } = waiter;
+  return {
     kind: "waiter",
     key,
     instance,
@@ -34,11 +45,10 @@ export function addWaiter(book: Book, waiter: Omit<WaiterRecord, "kind" | "isIns
     arrivedAt,
     deadlineAt,
     openMs,
-    isInside: isAdmitted,
+    isInside: false,
     awayAt,
-    width,
-    cost,
-  });
+    demand,
+  };
 }
 
 /** Gives places to waiters outside: free ones, and those of clients that have been away for `collectMs`. False: no waiter got one. */
@@ -65,11 +75,13 @@ export function swapStuck(book: Book): boolean {
   return true;
 }
 
-/** WPOOL4. */
+/** WPOOL4, LADDER3. */
 function makePlace(book: Book, collectMs: number): boolean {
-  const record = book.index.longestAway?.record;
-  if (record?.awayAt === undefined || record.awayAt + collectMs > book.now) return false;
-  putOutside(book, record);
+  const away = book.index.longestAway?.record;
+  const isGone = away?.awayAt !== undefined && away.awayAt + collectMs <= book.now;
+  const leaves = isGone ? away : book.index.heldBack?.record;
+  if (leaves === undefined) return false;
+  putOutside(book, leaves);
   return !book.index.pool.isFull(book.policy);
 }
 

@@ -8,9 +8,10 @@ import type { LeaseRecord, OfferRecord } from "../book/records.ts";
 import { endKeptUntil, forgetEnds, isStart, startForgotten } from "../book/session-ends.ts";
 import { retireIdle, startAccounts } from "../book/use.ts";
 import { admitWaiters, placeClient, swapStuck } from "../book/waiters.ts";
-import { type HostPolicy, hasBudgets } from "../host-policy.ts";
+import { type HostPolicy, isConstrained } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { type DecideContext, type Deciding, MISSING, OFFER_MS, wakeInstance } from "./deciding.ts";
+import { endWaiter } from "./ends.ts";
 import { endImpossible } from "./first.ts";
 import { collectOffers, handOut, throttleWaiters } from "./hand-out.ts";
 import { takeInput } from "./take-input.ts";
@@ -57,9 +58,9 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   forgetCapacity(book);
   const policy = book.limits === undefined ? undefined : book.policy;
   useLimits(book, context.limits);
-  keepSpent(book);
+  if (book.policy !== policy) keepSpent(book);
   if (policy !== undefined && policy.order !== book.policy.order) startOrder(book);
-  const isWeighted = context.scheduler.isEnabled && !hasBudgets(book.policy);
+  const isWeighted = context.scheduler.isEnabled && !isConstrained(book.policy);
   book.index.useScheduler(isWeighted ? context : undefined);
   const outcomes = inputs.map((input) => takeInput(deciding, input));
   if (policy !== undefined && isOther(policy, book.policy)) endImpossible(deciding);
@@ -67,6 +68,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   throttleWaiters(deciding);
   collectOffers(deciding);
   if ((book.index.nextCoolAt ?? Number.POSITIVE_INFINITY) <= book.now) endCooldowns(book);
+  endOverdue(deciding);
   admitWaiters(book, context.collectMs);
   // A grant frees a place in the pool, and the waiter that gets it may be granted a slot, too.
   do handOut(deciding);
@@ -86,6 +88,12 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
 function startOrder(book: Book): void {
   startAccounts(book);
   forgetCounted(book);
+}
+
+/** They hold back the waiters behind them. */
+function endOverdue(deciding: Deciding): void {
+  const { index } = deciding.book;
+  for (let waiter = index.overdue; waiter !== undefined; waiter = index.overdue) endWaiter(deciding, waiter, "timeout");
 }
 
 function isOther(before: HostPolicy, after: HostPolicy): boolean {
@@ -129,7 +137,7 @@ function catchUp(deciding: Deciding, now: number): void {
     else if (offer !== undefined) lapse(deciding, offer);
   }
   book.moveTo(now);
-  book.index.useGoneAt(now - deciding.context.collectMs);
+  book.index.useTime(now, deciding.context.collectMs);
   if (book.get("absence", deciding.context.instance) !== undefined) book.del("absence", deciding.context.instance);
   if (book.size("absence") === 0) return;
   for (const { key, missedAt } of Array.from(book.all("absence"))) {

@@ -1,12 +1,11 @@
-import { budgetOfOrder } from "@slotkeeper/protocol";
+import { budgetOfOrder, widthOf } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import { missingBudgets } from "../book/budgets.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { isInShare } from "../book/use.ts";
-import { bucketLimit } from "../host-policy.ts";
-import type { Impossible } from "../inputs.ts";
 import type { Deciding } from "./deciding.ts";
 import { endWaiter } from "./ends.ts";
+import { impossible } from "./impossible.ts";
 
 /**
  * The first of a host: the best-ranked waiter, if it needs more slots than are free, or a budget cannot pay for it. While
@@ -22,49 +21,24 @@ import { endWaiter } from "./ends.ts";
  * best-ranked waiter fits whenever a slot is free.
  */
 
-export function isTooWide({ free }: Book, { width }: WaiterRecord): boolean {
-  return width > free;
+export function isTooWide({ free }: Book, { demand }: WaiterRecord): boolean {
+  return widthOf(demand) > free;
 }
 
 /** Whether it can be granted now: enough slots are free, and all budgets can pay. */
 export function fits(book: Book, waiter: WaiterRecord): boolean {
-  return !isTooWide(book, waiter) && missingBudgets(book, waiter.cost).length === 0;
+  return !isTooWide(book, waiter) && missingBudgets(book, waiter).length === 0;
 }
 
 /** Whether the best-ranked waiter may be first. In the order by a budget it always may (CORDER3). */
-export function mayBeFirst(book: Book, { bucket, cost }: WaiterRecord): boolean {
+export function mayBeFirst(book: Book, waiter: WaiterRecord): boolean {
   if (budgetOfOrder(book.policy.order) !== undefined) return true;
-  return isInShare(book, bucket) || missingBudgets(book, cost).length > 0;
+  return isInShare(book, waiter.bucket) || missingBudgets(book, waiter).length > 0;
 }
 
 /** Undefined: there is no first. */
 export function setFirst(book: Book, session: string | undefined): void {
   if (book.head.first !== session) book.draft.first = session;
-}
-
-/** Why the limits can never allow the session. Undefined: they can. `slots`: of the host. */
-export function impossible(
-  book: Book,
-  { width: value, bucket, cost }: Pick<WaiterRecord, "bucket" | "width" | "cost">,
-  slots: number,
-): Impossible | undefined {
-  const most = bucketLimit(book.policy, bucket);
-  if (value > slots) return { field: "width", value, most: slots, limit: "the number of slots of the host" };
-  if (value > most) return { field: "width", value, most, limit: "the most slots of one bucket" };
-  for (const [name, { burst, isShadow }] of Object.entries(book.policy.budgets ?? {})) {
-    const amount = cost?.[name] ?? 0;
-    if (amount > burst && isShadow !== true)
-      return { field: `cost.${name}`, value: amount, most: burst, limit: "the burst of the budget" };
-  }
-  return undefined;
-}
-
-/** A cost of a budget that the host does not have. */
-export function unknownCost({ policy }: Book, { cost = {} }: Pick<WaiterRecord, "cost">): Impossible | undefined {
-  const name = Object.keys(cost).find((one) => !Object.hasOwn(policy.budgets ?? {}, one));
-  if (name === undefined) return undefined;
-  const limit = "because the host has no such budget";
-  return { field: `cost.${name}`, value: cost[name] as number, most: undefined, limit };
 }
 
 /** Call when the limits have changed: ends the waiters that they can never allow. */

@@ -3,9 +3,9 @@ import type { Book } from "../book/book.ts";
 import { phaseFor, throttleFor, viewBreaker } from "../book/breaker.ts";
 import type { Bucket } from "../book/bucket.ts";
 import { dropOffer, grantLease, offerSlot } from "../book/leases.ts";
-import type { WaiterRecord } from "../book/records.ts";
+import type { OfferRecord, WaiterRecord } from "../book/records.ts";
 import { charge } from "../book/use.ts";
-import { placeClient } from "../book/waiters.ts";
+import { admitWaiters, placeClient } from "../book/waiters.ts";
 import { bucketLimit } from "../host-policy.ts";
 import { slotTokenOf } from "../slot-token.ts";
 import { type Deciding, OFFER_MS, wakeInstance } from "./deciding.ts";
@@ -24,8 +24,7 @@ export function collectOffers(deciding: Deciding): void {
   if (book.size("offer") === 0) return;
   for (const offer of Array.from(book.all("offer"))) {
     const waiter = book.get("waiter", offer.key);
-    if (waiter === undefined || waiter.deadlineAt <= book.now || isOverLimit(book, offer.bucket))
-      dropOffer(book, offer);
+    if (waiter === undefined || waiter.deadlineAt <= book.now || isOverLimit(book, offer)) dropOffer(book, offer);
     else if (placeAway(deciding, waiter)) {
       dropOffer(book, offer);
       deciding.notes.push({ kind: "uncollected", session: offer.key, bucket: offer.bucket });
@@ -33,7 +32,8 @@ export function collectOffers(deciding: Deciding): void {
   }
 }
 
-function isOverLimit(book: Book, bucket: string): boolean {
+function isOverLimit(book: Book, { bucket, charge: paid }: OfferRecord): boolean {
+  if (book.index.isOverKeys(paid?.asked?.keys)) return true;
   const held = book.index.bucket(bucket)?.inFlight ?? 0;
   return book.inFlight > book.head.slots || held > bucketLimit(book.policy, bucket);
 }
@@ -76,6 +76,8 @@ export function handOut(deciding: Deciding): void {
     if (waiter === undefined || isFirst) return;
     order.granted(book, book.index.bucket(waiter.bucket) as Bucket);
     hand(deciding, waiter, isProbe);
+    // The next of its keys moves on, and competes for the next slot.
+    if (book.policy.keys !== undefined) admitWaiters(book, deciding.context.collectMs);
   }
   setFirst(book, undefined);
   order.full(book);

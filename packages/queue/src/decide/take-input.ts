@@ -1,4 +1,4 @@
-import { budgetOfOrder, type Costs } from "@slotkeeper/protocol";
+import { budgetOfOrder, type Costs, widthOf } from "@slotkeeper/protocol";
 import { becomeBusy } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
@@ -13,8 +13,8 @@ import { bucketLimit } from "../host-policy.ts";
 import type { Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, FORGOTTEN, MISSING, OTHER_DEMANDS } from "./deciding.ts";
 import { beginSession, endSession, endWaiter, isUndelivered, takeEnd, takeLease } from "./ends.ts";
-import { impossible, unknownCost } from "./first.ts";
 import { hand } from "./hand-out.ts";
+import { impossible, unknownDemand } from "./impossible.ts";
 
 /** Applies one input to the book. It grants no slots, except to a new session when no other session waits. */
 export function takeInput(deciding: Deciding, input: Input): Outcome {
@@ -60,7 +60,7 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   const { instance } = deciding.context;
   const standing = standingOf(book, input.session, book.now);
   const isLate = book.now >= input.deadlineAt;
-  if (!isLate && hasOtherDemand(standing, input, book.now)) return OTHER_DEMANDS;
+  if (!isLate && hasOtherDemand(standing, input.demand, book.now)) return OTHER_DEMANDS;
   if (standing.kind === "held" && !(isLate && standing.lease.keepUntil > input.deadlineAt))
     ownLease(book, standing.lease, instance, input.deadlineAt);
   // After its deadline a session gets no slot. A slot with a later deadline belongs to a later session of the same id.
@@ -92,7 +92,7 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }, isBegun: b
   const throttled = throttledFor(deciding, input.openMs);
   const isNew = !isBegun && input.isReturning !== true;
   const never = throttled === undefined ? impossible(book, input, slotsFor(deciding, input)) : undefined;
-  const refused = isNew && throttled === undefined ? (never ?? unknownCost(book, input)) : undefined;
+  const refused = isNew && throttled === undefined ? (never ?? unknownDemand(book, input.demand)) : undefined;
   if (refused !== undefined) return { kind: "impossible", ...refused };
   const isRefused = throttled === undefined && never === undefined && !joinsCapacity(deciding, input);
   if (isRefused) return { kind: "mismatch", capacity: book.head.slots };
@@ -122,11 +122,10 @@ function joinsCapacity({ book, context }: Deciding, { limit, isReturning }: Inpu
  * there. A test compares the decision with and without this shortcut: the book and the notes must be the same
  * (`alone.prop.test.ts`).
  */
-function isAlone(
-  { book, context, inputs }: Deciding,
-  { session, bucket, width, cost }: Input & { kind: "arrive" },
-): boolean {
+function isAlone({ book, context, inputs }: Deciding, input: Input & { kind: "arrive" }): boolean {
   if (context.scheduler.isEnabled || budgetOfOrder(book.policy.order) !== undefined) return false;
+  const { session, bucket, demand } = input;
+  const width = widthOf(demand);
   if (
     inputs.length > 1 ||
     book.size("waiter") > 0 ||
@@ -137,7 +136,8 @@ function isAlone(
     return false;
   const { breaker } = book.head;
   if (breaker.openedAt !== undefined) return false;
-  if (missingBudgets(book, cost).length > 0) return false;
+  if (missingBudgets(book, input).length > 0) return false;
+  if (!book.index.keysAdmit(waiterOf(input, context.instance))) return false;
   const held = book.index.bucket(bucket)?.inFlight ?? 0;
   return held + width <= bucketLimit(book.policy, bucket) && (book.get("cooldown", bucket)?.until ?? 0) <= book.now;
 }
@@ -150,13 +150,13 @@ function grantAlone(deciding: Deciding, input: Input & { kind: "arrive" }): void
 function join(deciding: Deciding, input: Input & { kind: "arrive" | "return" }): void {
   const { book } = deciding;
   const { instance, pollIntervalMs } = deciding.context;
-  const { session, bucket, weight, arrivedAt, deadlineAt, openMs, width, cost } = input;
+  const { session, bucket, weight, arrivedAt, deadlineAt, openMs, demand } = input;
   const awayAt = input.kind === "return" ? input.awayAt : undefined;
   if (book.size("waiter") === 0) becomeBusy(book, pollIntervalMs);
   const isReturning = input.kind === "arrive" && input.isReturning === true;
   addWaiter(
     book,
-    { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, width, cost },
+    { key: session, instance, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, demand },
     isReturning,
   );
 }
@@ -275,8 +275,8 @@ function bury(deciding: Deciding, instance: string): Outcome {
 }
 
 function waiterOf(input: Input & { kind: "arrive" }, instance: string): WaiterRecord {
-  const { session: key, bucket, weight, arrivedAt, deadlineAt, openMs, width, cost } = input;
-  return { kind: "waiter", key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, isInside: true, width, cost };
+  const { session: key, bucket, weight, arrivedAt, deadlineAt, openMs, demand } = input;
+  return { kind: "waiter", key, instance, bucket, weight, arrivedAt, deadlineAt, openMs, isInside: true, demand };
 }
 
 /** A repeated first call continues the session with its first arrival and a later deadline. */

@@ -1,7 +1,7 @@
-import type { BlockedBy, Costs, PollAnswer } from "@slotkeeper/protocol";
+import { type BlockedBy, type PollAnswer, type SessionClaims, widthOf } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import { phaseFor } from "../book/breaker.ts";
-import { missingBudgets } from "../book/budgets.ts";
+import { chargedOf, missingBudgets } from "../book/budgets.ts";
 import type { EndOfSession, Standing } from "../book/standing.ts";
 import type { Entry } from "./entry.ts";
 import type { Host } from "./host.ts";
@@ -20,7 +20,7 @@ export function answerOf(standing: Standing, entry: Entry, now: number): PollAns
         fence,
         leaseMs: endsAt - now,
         width,
-        charged: charge?.costs,
+        charged: chargedOf(charge),
       };
     }
     case "ended":
@@ -57,21 +57,30 @@ export function pendingAnswer(entry: Entry, now: number, isStoreLate = false): P
     session: entry.claims,
     position,
     waiters,
-    estimatedWaitMs: estimatedWait(host, position, entry.claims.cost),
+    estimatedWaitMs: estimatedWait(host, position, entry),
     blockedBy: isStoreLate ? "store" : blockedBy(host, id, now),
   };
 }
 
-/** Estimates the wait from the recent rate of grants and the refill of its own budgets. Undefined: nothing is known yet. */
-export function estimatedWait({ grantIntervalMs, book }: Host, position: number, cost?: Costs): number | undefined {
-  const refillMs = book.limits === undefined ? 0 : refilledAt(book, cost) - book.now;
+/**
+ * Estimates the wait from the recent rate of grants and the refill of its own budgets. Undefined: nothing is known yet, or
+ * other requests with the same key decide.
+ */
+export function estimatedWait(
+  { grantIntervalMs, book }: Host,
+  position: number,
+  { claims }: Entry,
+): number | undefined {
+  const held = book.limits === undefined ? undefined : book.index.heldAt(claims.id);
+  if (held !== undefined && held.payableAt === undefined) return undefined;
+  const refillMs = book.limits === undefined ? 0 : refilledAt(book, claims) - book.now;
   if (grantIntervalMs === undefined) return refillMs > 0 ? Math.round(refillMs) : undefined;
   return Math.round(Math.max(position * grantIntervalMs, refillMs));
 }
 
-/** When all budgets can pay the cost. */
-function refilledAt(book: Book, cost: Costs | undefined): number {
-  return Math.max(book.now, ...missingBudgets(book, cost).map(({ at }) => at));
+/** When all budgets can pay for the session. */
+function refilledAt(book: Book, claims: SessionClaims): number {
+  return Math.max(book.now, ...missingBudgets(book, claims).map(({ at }) => at));
 }
 
 /** What a pending session waits for. */
@@ -81,13 +90,15 @@ export function blockedBy(host: Host, session: string, now: number): BlockedBy |
   const waiter = book.get("waiter", session);
   if (waiter === undefined || book.get("offer", session) !== undefined) return undefined;
   if (book.isPaused) return "paused";
+  const held = book.index.heldAt(session);
+  if (held !== undefined) return `key:${held.key}`;
   const bucket = book.index.bucket(waiter.bucket);
   if (bucket?.obstacle !== undefined) return bucket.obstacle;
   if (!waiter.isInside) return "waiter-pool";
   if (phaseFor(host.breaker(now), waiter.openMs) === "half-open") return "breaker";
   const { first } = book.head;
   if (first !== undefined && first !== session) return "behind-first";
-  const [missing] = first === session ? missingBudgets(book, waiter.cost).toSorted((a, b) => b.at - a.at) : [];
+  const [missing] = first === session ? missingBudgets(book, waiter).toSorted((a, b) => b.at - a.at) : [];
   if (missing !== undefined) return `budget:${missing.name}`;
-  return book.free > 0 && waiter.width > book.free ? "width" : "host-limit";
+  return book.free > 0 && widthOf(waiter.demand) > book.free ? "width" : "host-limit";
 }

@@ -1,8 +1,8 @@
-import { type Costs, LIMITS, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import { type Demand, LIMITS, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import type { CallSignal } from "./call.ts";
 
 /** The first call of a session, for `FairQueue.begin`. A wrong field is a `TypeError`. */
-export interface BeginRequest {
+export interface BeginRequest extends Demand {
   /** The host's key. */
   readonly host: string;
   readonly hostname?: string | undefined;
@@ -18,10 +18,6 @@ export interface BeginRequest {
   readonly waitMs?: number | undefined;
   readonly maxWaitMs?: number | undefined;
   readonly throttleWindowMs?: number | undefined;
-  /** How many slots the session needs. They are granted together. */
-  readonly width?: number | undefined;
-  /** What the request costs, by the name of the budget. A budget that is not named costs its default. */
-  readonly cost?: Costs | undefined;
   /** The capacity of a named semaphore. */
   readonly limit?: number | undefined;
   readonly signal?: CallSignal | undefined;
@@ -40,6 +36,7 @@ export function checkRequest(request: BeginRequest): void {
     limit,
     width = 1,
     cost = {},
+    keys = {},
   } = request;
   const wrong: [field: keyof BeginRequest, expected: string][] = [];
   if (!isText(host, hostnameLength) || host === "") wrong.push(["host", `a name of 1 to ${hostnameLength} characters`]);
@@ -51,6 +48,8 @@ export function checkRequest(request: BeginRequest): void {
   if (!isDuration(throttleWindowMs)) wrong.push(["throttleWindowMs", "a number from 0 up"]);
   if (!Object.values(cost).every((amount) => Number.isFinite(amount) && amount >= 0))
     wrong.push(["cost", "an object of numbers from 0 up"]);
+  if (!Object.values(keys).every((value) => isText(value, keyValueLength)))
+    wrong.push(["keys", `an object of strings of at most ${keyValueLength} characters`]);
   if (!isCapacity(width)) wrong.push(["width", "a whole number from 1 up"]);
   if (limit !== undefined && !(hostname?.startsWith(SEMAPHORE_PREFIX) === true && isCapacity(limit)))
     wrong.push(["limit", `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`]);
@@ -61,7 +60,7 @@ export function checkRequest(request: BeginRequest): void {
   throw new TypeError(problems.join("\n"));
 }
 
-const { hostnameLength, bucketLength, requestIdLength } = LIMITS;
+const { hostnameLength, bucketLength, requestIdLength, keyValueLength } = LIMITS;
 
 function isCapacity(limit: number): boolean {
   return Number.isInteger(limit) && limit >= 1;

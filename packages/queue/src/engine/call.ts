@@ -1,4 +1,4 @@
-import type { PollAnswer } from "@slotkeeper/protocol";
+import type { Demand, PollAnswer } from "@slotkeeper/protocol";
 import type { Entry } from "./entry.ts";
 
 /**
@@ -13,6 +13,8 @@ export interface CallSignal {
 }
 
 export interface CallInit {
+  /** What the call asks for: another call of the same session may have asked for something else. */
+  readonly demand: Demand | undefined;
   readonly cameAt: number;
   /** How many calls of the store its host had sent (`HostCache.sent`). */
   readonly cameAfter: number;
@@ -30,16 +32,19 @@ export class Call {
   readonly #onLeft: (entry: Entry) => void;
   #resolve!: (answer: PollAnswer) => void;
   #reject!: (reason: unknown) => void;
+  readonly demand: Demand | undefined;
   readonly cameAt: number;
   readonly cameAfter: number;
   readonly until: number;
   readonly isFirst: boolean;
   readonly answered: Promise<PollAnswer>;
 
-  constructor(entry: Entry, { cameAt, cameAfter, until, isFirst, signal }: CallInit, onLeft: (entry: Entry) => void) {
+  constructor(entry: Entry, init: CallInit, onLeft: (entry: Entry) => void) {
+    const { demand, cameAt, cameAfter, until, isFirst, signal } = init;
     this.#entry = entry;
     this.#signal = signal;
     this.#onLeft = onLeft;
+    this.demand = demand;
     this.cameAt = cameAt;
     this.cameAfter = cameAfter;
     this.until = until;

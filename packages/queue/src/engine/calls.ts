@@ -1,6 +1,13 @@
-import type { BeginAnswer, CancelResult, PollAnswer, SessionClaims } from "@slotkeeper/protocol";
+import {
+  type BeginAnswer,
+  type CancelResult,
+  demandOf,
+  isSameDemand,
+  type PollAnswer,
+  type SessionClaims,
+} from "@slotkeeper/protocol";
 import { throttleFor } from "../book/breaker.ts";
-import { hasOtherDemand, isSameDemand, type Standing, standingOf } from "../book/standing.ts";
+import { hasOtherDemand, type Standing, standingOf } from "../book/standing.ts";
 import { DEADLINE, endAnswer, throttledAnswer } from "./answers.ts";
 import { type BeginRequest, checkRequest } from "./begin-request.ts";
 import type { CallSignal } from "./call.ts";
@@ -43,7 +50,7 @@ export class Calls {
     throwIfLeft(request.signal);
     const id = nameOf(request);
     const found = id === undefined ? undefined : this.#sessions.entries.find(id);
-    if (found !== undefined && !isSameDemand(found.claims, request)) throw new DemandMismatchError();
+    if (found !== undefined && !isSameDemand(found.claims.demand, demandOf(request))) throw new DemandMismatchError();
     const begun = found ?? this.#begin(request, id);
     if ("result" in begun) return begun;
     const { waitMs = 0, signal } = request;
@@ -57,6 +64,8 @@ export class Calls {
     const { deadlineAt } = found.claims;
     // The same id was used again, for a later session.
     if (claims.deadlineAt < deadlineAt && claims.deadlineAt <= this.#engine.time.now()) return DEADLINE;
+    // A first call with other demands is on its way, and is about to be refused.
+    if (!isSameDemand(found.claims.demand, claims.demand)) found.continueAs(claims);
     return this.#hold(found, waitMs, false, signal);
   }
 
@@ -91,7 +100,7 @@ export class Calls {
     const now = this.#engine.time.now();
     const standing = id === undefined ? UNKNOWN : this.#standing(host, id, now);
     if (standing.kind === "ended") return endAnswer(standing.record, now);
-    if (hasOtherDemand(standing, request, now)) throw new DemandMismatchError();
+    if (hasOtherDemand(standing, demandOf(request), now)) throw new DemandMismatchError();
     const throttled = standing.kind === "unknown" ? this.#knownThrottle(host, request, now) : undefined;
     if (throttled === undefined) return this.#open(this.#newClaims(request, bucket, id), host, false);
     this.#engine.emit({ type: "throttled", host: host.key, bucket, session: undefined, code: throttled.code });
@@ -117,6 +126,7 @@ export class Calls {
 
   #newClaims(request: BeginRequest, bucket: string, id: string | undefined): SessionClaims {
     const now = this.#engine.time.now();
+    const demand = demandOf(request);
     this.#lastArrivedAt = Math.max(now, this.#lastArrivedAt + ARRIVAL_STEP_MS);
     return {
       id: id ?? this.#newSessionId(),
@@ -127,8 +137,7 @@ export class Calls {
       ...(request.hostname === undefined ? {} : { hostname: request.hostname }),
       ...(request.throttleWindowMs === undefined ? {} : { throttleWindowMs: request.throttleWindowMs }),
       ...(request.limit === undefined ? {} : { limit: request.limit }),
-      ...((request.width ?? 1) === 1 ? {} : { width: request.width as number }),
-      ...(request.cost === undefined ? {} : { cost: request.cost }),
+      ...(demand === undefined ? {} : { demand }),
     };
   }
 

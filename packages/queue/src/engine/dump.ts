@@ -1,4 +1,4 @@
-import type { BlockedBy, Costs } from "@slotkeeper/protocol";
+import { type BlockedBy, type Costs, widthOf } from "@slotkeeper/protocol";
 import { blockedBy, estimatedWait } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
 import type { Entry } from "./entry.ts";
@@ -141,7 +141,7 @@ export function inspect(host: Host, engine: EngineContext): HostInspection {
     ...dumpHost(host, engine),
     waiting: entries.map((entry) => {
       const { position } = host.placeOf(entry.id, now);
-      const estimatedWaitMs = estimatedWait(host, position, entry.claims.cost);
+      const estimatedWaitMs = estimatedWait(host, position, entry);
       return { ...dumpWaiting(entry), position, blockedBy: blockedBy(host, entry.id, now), estimatedWaitMs };
     }),
   };
@@ -190,8 +190,8 @@ function dumpWaiting({ host, claims, calls }: Entry): WaitingDump {
     isAwake: waiter?.awayAt === undefined,
     arrivedAt: claims.arrivedAt,
     polls: calls.length,
-    width: claims.width ?? 1,
-    cost: claims.cost,
+    width: widthOf(claims.demand),
+    cost: claims.demand?.cost,
   };
 }
 

@@ -69,6 +69,11 @@ export class Entry implements Due {
       this.#claims = { ...this.#claims, arrivedAt: first, deadlineAt: until };
   }
 
+  /** A call has the token of the session: it knows more than a first call that repeats it with other demands. */
+  continueAs(claims: SessionClaims): void {
+    this.#claims = claims;
+  }
+
   /** The session had not ended at the time `at`. Its next token says so (END3 of `session-ends.ts`). */
   wasPendingAt(at: number): void {
     const { arrivedAt, pendingAt = arrivedAt } = this.#claims;
@@ -83,11 +88,11 @@ export class Entry implements Due {
 /** The part of an `arrive` or `return` that describes the session. */
 export function joining(
   host: Host,
-  { id, bucket, arrivedAt, deadlineAt, throttleWindowMs, width = 1, cost }: SessionClaims,
+  { id, bucket, arrivedAt, deadlineAt, throttleWindowMs, demand }: SessionClaims,
 ): Joining {
   const { configured } = host;
   const openMs = throttleWindowMs ?? configured.policy.breaker.openMs;
-  return { session: id, bucket, weight: configured.weightOf(bucket), arrivedAt, deadlineAt, openMs, width, cost };
+  return { session: id, bucket, weight: configured.weightOf(bucket), arrivedAt, deadlineAt, openMs, demand };
 }
 
 /** The input that ends a session. `at`: when the client called, or the session timed out. */

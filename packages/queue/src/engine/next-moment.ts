@@ -26,10 +26,11 @@ function moments(book: Book, collectMs: number): (number | undefined)[] {
     // While it waits, no other waiter is granted.
     first?.deadlineAt,
     first?.awayAt && first.awayAt + collectMs,
-    first && Math.max(...missingBudgets(book, first.cost).map(({ at }) => at)),
+    first && Math.max(...missingBudgets(book, first).map(({ at }) => at)),
     index.nextLease?.endsAt,
     index.nextOffer?.lapsesAt,
     book.free > 0 ? index.nextCoolAt : undefined,
+    book.free > 0 ? index.nextKeyAt : undefined,
     closesAt(head.breaker),
     index.order.nextMoment(book),
   ];

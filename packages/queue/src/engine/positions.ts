@@ -1,3 +1,4 @@
+import { widthOf } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { Line, Ranking } from "../order/contract.ts";
@@ -55,7 +56,7 @@ function rank(book: Book, now: number): Map<string, number> {
   const outside: WaiterRecord[] = [];
   let first: WaiterRecord | undefined;
   for (const waiter of byArrival(book.all("waiter"))) {
-    if (!waiter.isInside) outside.push(waiter);
+    if (!waiter.isInside || isHeldBack(book, waiter)) outside.push(waiter);
     else if (book.get("offer", waiter.key) !== undefined) ranks.set(waiter.key, ranks.size + 1);
     else if (waiter.key === book.head.first) first = waiter;
     else lineOf(lines, waiter.bucket, book, now).waiters.push(waiter);
@@ -77,6 +78,10 @@ function rank(book: Book, now: number): Map<string, number> {
   return ranks;
 }
 
+function isHeldBack({ policy, index }: Book, { key }: WaiterRecord): boolean {
+  return policy.keys !== undefined && index.heldAt(key) !== undefined;
+}
+
 function byArrival(waiters: Iterable<WaiterRecord>): WaiterRecord[] {
   return [...waiters].sort((a, b) => a.arrivedAt - b.arrivedAt || (a.key < b.key ? -1 : 1));
 }
@@ -96,6 +101,6 @@ function addTo(ranking: Ranking, line: LineCopy): void {
   const head = line.waiters[line.next];
   line.headAt = head?.arrivedAt ?? 0;
   line.headKey = head?.key ?? "";
-  line.headWidth = head?.width ?? 1;
+  line.headWidth = widthOf(head?.demand);
   ranking.push(line);
 }

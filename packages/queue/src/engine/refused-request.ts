@@ -10,7 +10,8 @@ export class ImpossibleRequestError extends SlotkeeperError {
   readonly field: string;
 
   constructor({ field, value, most, limit }: Impossible) {
-    super(`Expected \`${field}\` to be ${most === undefined ? "absent" : `at most ${most}`}, ${limit}, got ${value}`);
+    const expected = most === undefined ? (value === undefined ? "present" : "absent") : `at most ${most}`;
+    super(`Expected \`${field}\` to be ${expected}, ${limit}, got ${value === undefined ? "none" : value}`);
     this.field = field;
   }
 }
@@ -22,6 +23,6 @@ export class DemandMismatchError extends SlotkeeperError {
   override readonly retryable = false;
 
   constructor() {
-    super("A session with this `requestId` exists, and asked for another `width` or `cost`");
+    super("A session with this `requestId` exists, and asked for another `width`, `cost` or `keys`");
   }
 }

@@ -1,4 +1,4 @@
-import type { PollAnswer, SessionClaims } from "@slotkeeper/protocol";
+import { type Demand, isSameDemand, type PollAnswer, type SessionClaims } from "@slotkeeper/protocol";
 import { CapacityMismatchError } from "slotkeeper";
 import { type Standing, standingOf } from "../book/standing.ts";
 import type { Note, Outcome } from "../inputs.ts";
@@ -71,7 +71,11 @@ export class Sessions implements HostListener {
     const cameAt = this.#engine.time.now();
     const isLate = cameAt >= claims.deadlineAt;
     const until = isLate || this.#isClosed ? cameAt : Math.min(cameAt + waitMs, claims.deadlineAt);
-    const call = new Call(entry, { cameAt, cameAfter: host.cache.sent, until, isFirst, signal }, this.#left);
+    const call = new Call(
+      entry,
+      { demand: claims.demand, cameAt, cameAfter: host.cache.sent, until, isFirst, signal },
+      this.#left,
+    );
     if (joins === 0 && (isLate || (undelivered !== undefined && !isFirst))) this.#join(entry, true);
     else if (host.book.get("waiter", id)?.awayAt !== undefined)
       host.send({ kind: "client", session: id, awayAt: undefined });
@@ -126,7 +130,7 @@ export class Sessions implements HostListener {
    */
   #isAnswerable({ host, id, joins, claims }: Entry, { isFirst }: Call): boolean {
     if (host.cache.isOpen) return false;
-    const isPlain = claims.limit === undefined && claims.width === undefined && claims.cost === undefined;
+    const isPlain = claims.limit === undefined && claims.demand === undefined;
     if (isFirst) return joins === 0 || (isPlain && host.isFresh);
     return joins === 0 && host.book.get("offer", id) === undefined;
   }
@@ -135,7 +139,7 @@ export class Sessions implements HostListener {
     const { host, claims } = entry;
     const { limit, pendingAt } = claims;
     entry.joins++;
-    const { session, bucket, weight, arrivedAt, deadlineAt, openMs, width, cost } = joining(host, claims);
+    const { session, bucket, weight, arrivedAt, deadlineAt, openMs, demand } = joining(host, claims);
     // A literal, because it is created for every session.
     host.send(
       {
@@ -148,20 +152,19 @@ export class Sessions implements HostListener {
         arrivedAt,
         deadlineAt,
         openMs,
-        width,
-        cost,
+        demand,
         pendingAt,
       },
-      (outcome) => this.#joined(entry, outcome),
+      (outcome) => this.#joined(entry, demand, outcome),
     );
   }
 
-  #joined(entry: Entry, outcome: Outcome): void {
+  #joined(entry: Entry, demand: Demand | undefined, outcome: Outcome): void {
     entry.joins--;
     if (!this.entries.has(entry)) return;
     if (outcome.kind === "mismatch") this.#refuse(entry, this.#mismatch(entry, outcome.capacity));
     else if (outcome.kind === "impossible") this.#refuse(entry, new ImpossibleRequestError(outcome));
-    else if (outcome.kind === "other-demands") this.#refuse(entry, new DemandMismatchError());
+    else if (outcome.kind === "other-demands") this.#refuseDemand(entry, demand);
     else if (outcome.kind === "forgotten") this.#finish(entry, FORGOTTEN);
     else this.#follow(entry, true);
   }
@@ -170,6 +173,13 @@ export class Sessions implements HostListener {
   #refuse(entry: Entry, refusal: Error): void {
     for (const call of entry.calls) call.fail(refusal);
     this.#drop(entry);
+  }
+
+  /** The session exists with other demands. A call that came with its token asks for those, and continues it. */
+  #refuseDemand(entry: Entry, refused: Demand | undefined): void {
+    for (const call of entry.calls) if (isSameDemand(call.demand, refused)) call.fail(new DemandMismatchError());
+    if (entry.calls.length === 0) this.#drop(entry);
+    else this.#join(entry, true);
   }
 
   #mismatch({ host, claims }: Entry, capacity: number): Error {

@@ -49,8 +49,8 @@ class ByCharge extends IndexedHeap<"orderIndex", Line> implements Ranking {
     return this.peek();
   }
 
-  advance(copy: Line, _now: number, { cost }: WaiterRecord): void {
-    copy.charged += unitsOf(this.#policy, cost);
+  advance(copy: Line, _now: number, { demand }: WaiterRecord): void {
+    copy.charged += unitsOf(this.#policy, demand?.cost);
   }
 }
 

@@ -11,6 +11,7 @@ import type {
   OfferRecord,
   WaiterRecord,
 } from "../book/records.ts";
+import { busiestKeys, type KeySnapshot } from "./key-snapshot.ts";
 
 /** A host for operators, as the store has it. It contains no tokens. */
 export interface HostSnapshot {
@@ -32,6 +33,8 @@ export interface HostSnapshot {
   readonly buckets: readonly BucketSnapshot[];
   readonly leases: readonly LeaseSnapshot[];
   readonly budgets: readonly BudgetView[];
+  /** The busiest values of its keys. */
+  readonly keys: readonly KeySnapshot[];
 }
 
 /** A bucket of a host with its share of use. */
@@ -95,6 +98,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     }),
     leases: leases.map((lease) => leaseSnapshot(host, lease, now)),
     budgets: viewBudgets(limits?.policy.budgets, (name) => budgets.get(name)?.level, now),
+    keys: busiestKeys(limits?.policy.keys, [...leases, ...offers, ...waiters], [...budgets.values()], now),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Costs, SessionClaims } from "@slotkeeper/protocol";
+import type { Demand, SessionClaims } from "@slotkeeper/protocol";
 import type { Digests } from "../platform/digests.ts";
 import type { HostDirectory } from "./host-key.ts";
 
@@ -110,10 +110,10 @@ type FirstPacked = readonly [
   limit: number | null,
 ];
 /** Most tokens have none of these: a token is sent with every call, so it is kept short. */
-type Packed = readonly [...first: FirstPacked, pendingAt?: number | null, width?: number | null, cost?: Costs];
+type Packed = readonly [...first: FirstPacked, pendingAt?: number | null, demand?: Demand];
 
 function pack(claims: SessionClaims, keyOf: HostDirectory["keyOf"]): Packed {
-  const { id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt, width, cost } = claims;
+  const { id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt, demand } = claims;
   const key = hostname !== undefined && keyOf(hostname) === host ? null : host;
   const first: FirstPacked = [
     id,
@@ -125,13 +125,12 @@ function pack(claims: SessionClaims, keyOf: HostDirectory["keyOf"]): Packed {
     throttleWindowMs ?? null,
     limit ?? null,
   ];
-  if (cost !== undefined) return [...first, pendingAt ?? null, width ?? null, cost];
-  if (width !== undefined) return [...first, pendingAt ?? null, width];
+  if (demand !== undefined) return [...first, pendingAt ?? null, demand];
   return pendingAt === undefined ? first : [...first, pendingAt];
 }
 
 function unpack(packed: Packed, keyOf: HostDirectory["keyOf"]): SessionClaims {
-  const [id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt, width, cost] = packed;
+  const [id, host, bucket, arrivedAt, deadlineAt, hostname, throttleWindowMs, limit, pendingAt, demand] = packed;
   return {
     id,
     host: host ?? keyOf(hostname ?? ""),
@@ -142,7 +141,6 @@ function unpack(packed: Packed, keyOf: HostDirectory["keyOf"]): SessionClaims {
     ...(throttleWindowMs === null ? {} : { throttleWindowMs }),
     ...(limit === null ? {} : { limit }),
     ...(pendingAt === undefined || pendingAt === null ? {} : { pendingAt }),
-    ...(width === undefined || width === null ? {} : { width }),
-    ...(cost === undefined ? {} : { cost }),
+    ...(demand === undefined ? {} : { demand }),
   };
 }

@@ -23,6 +23,8 @@ export interface Call {
   readonly cost: Amounts;
   readonly charged: Amounts;
   readonly used: Amounts;
+  /** The values of the request for keys of the host. */
+  readonly keys: { readonly [name: string]: string };
   /** The longest wait that the request asks for; named semaphores only. */
   readonly maxWaitMs: number | undefined;
   /** The query token, slot token or slot that the request names. */

@@ -41,6 +41,8 @@ export type Config = typeof DEFAULTS extends infer D
       readonly isWeighted: boolean;
       readonly hasBudgets: boolean;
       readonly budgets: { readonly [name: string]: BudgetFacts };
+      readonly keys: NonNullable<FairQueueFacts["keys"]>;
+      readonly hasKeys: boolean;
     }
   : never;
 
@@ -83,6 +85,11 @@ export class HostFacts {
 
   least(key: NumberKey, from: number, to: number): number | undefined {
     return this.#extreme(key, from, to, Math.min);
+  }
+
+  /** Whether requests may have waited for keys at some time. */
+  get hadKeys(): boolean {
+    return this.#segments.some(({ config }) => config.hasKeys);
   }
 
   /** The only configuration, if it never changed. */
@@ -167,5 +174,7 @@ function configOf(given: FairQueueFacts): Config {
     isWeighted: given.weightedScheduler?.enabled ?? false,
     hasBudgets: given.budgets !== undefined,
     budgets: given.budgets ?? {},
+    keys: given.keys ?? {},
+    hasKeys: given.keys !== undefined,
   };
 }

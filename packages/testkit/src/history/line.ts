@@ -41,6 +41,8 @@ export interface FairQueueFacts {
   readonly smoothReleaseIntervalMs?: number;
   readonly order?: string;
   readonly budgets?: { readonly [name: string]: BudgetFacts };
+  /** The rules use the slots of keys, and otherwise only whether there are any. */
+  readonly keys?: { readonly [name: string]: KeyFacts };
   readonly weights?: Readonly<Record<string, number>>;
   readonly weightedScheduler?: { readonly enabled?: boolean };
   readonly breaker?: BreakerFacts;
@@ -52,6 +54,12 @@ export interface BudgetFacts {
   readonly burst?: number;
   readonly default?: number;
   readonly shadow?: boolean;
+}
+
+interface KeyFacts {
+  readonly slots?: number;
+  /** Values with slots of their own. */
+  readonly for?: { readonly [value: string]: { readonly slots?: number } };
 }
 
 export interface BreakerFacts {

@@ -80,6 +80,7 @@ export class HistoryReader {
       cost: amounts(ask["cost"]),
       charged: amounts(answer["charged"]),
       used: amounts(ask["used"]),
+      keys: texts(ask["keys"]),
       maxWaitMs: number(ask["maxWaitMs"]),
       token: text(ask[NAMED_BY[call] ?? "queryToken"]),
       reported: number(ask["status"]),
@@ -131,6 +132,11 @@ export class HistoryReader {
 const NAMED_BY: Partial<Record<CallName, string>> = { release: "slotToken", renew: "slotToken", revoke: "slot" };
 
 const TIMES = ["at", "byAt", "from", "until", "sentAt", "answeredAt", "gaveUpAt"];
+
+function texts(value: unknown): { readonly [name: string]: string } {
+  const entries = Object.entries(Object(value)).filter(([, one]) => typeof one === "string");
+  return Object.fromEntries(entries) as { readonly [name: string]: string };
+}
 
 function text(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;

@@ -12,6 +12,8 @@ import {
   settlingWrong,
   tagOf,
   takingBack,
+  withoutKeys,
+  withWiderKeys,
 } from "./plants.ts";
 
 /** Whether a method finds a planted bug: by which rule, or why not. */
@@ -218,6 +220,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     checker: "HIST1",
     rule: /^V11/,
     plant: narrowed("waiter"),
+  },
+  {
+    name: "instances run with one slot too many for each value of a key",
+    checker: "HIST1",
+    rule: /^V1 .* of (?:user|tenant) /,
+    plant: { config: withWiderKeys },
+  },
+  {
+    name: "the store forgets the keys of a slot",
+    checker: "HIST1",
+    rule: /^V[14]/,
+    plant: withoutKeys(),
   },
   {
     name: "waiters that ended stay",

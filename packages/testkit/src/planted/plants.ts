@@ -1,3 +1,4 @@
+import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { BookRecord, Commit, CommitReply, FairQueue, HostStore, LeaseRecord, RecordKind } from "@slotkeeper/queue";
 import type { Plant } from "../simulator/world.ts";
 
@@ -94,9 +95,12 @@ export function answeringInProgress(): Plant {
   return { instanceStore, queue };
 }
 
-/** The store forgets the width of these records. */
+/** The store forgets how many slots these records need or have. */
 export function narrowed(kind: "lease" | "waiter"): Plant {
-  const narrow = (record: BookRecord) => (record.kind === kind ? { ...record, width: 1 } : record);
+  const narrow = (record: BookRecord): BookRecord => {
+    if (record.kind !== kind) return record;
+    return record.kind === "lease" ? { ...record, width: 1 } : { ...record, demand: undefined };
+  };
   return {
     store: (store) =>
       patched(store, {
@@ -140,4 +144,27 @@ export function settlingWrong(changed: (used: number, charged: number) => number
       return patched(original, { poll, release });
     },
   };
+}
+
+/** The store forgets whose limits a slot counts against. */
+export function withoutKeys(): Plant {
+  const forget = (record: BookRecord): BookRecord =>
+    record.kind === "lease" || record.kind === "offer" ? { ...record, charge: undefined } : record;
+  return {
+    store: (store) =>
+      patched(store, {
+        commit: (commit) => {
+          const { changes } = commit;
+          return store.commit({ ...commit, changes: { ...changes, puts: changes.puts.map(forget) } });
+        },
+        read: async (host) => store.read(host, undefined),
+      }),
+  };
+}
+
+export function withWiderKeys(config: FairQueueConfig): FairQueueConfig {
+  const wider = Object.entries(config.keys ?? {}).map(([name, key]) => {
+    return [name, key.slots === undefined ? key : { ...key, slots: key.slots + 1 }];
+  });
+  return config.keys === undefined ? config : { ...config, keys: Object.fromEntries(wider) };
 }

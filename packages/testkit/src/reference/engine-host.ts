@@ -1,13 +1,15 @@
+import type { Demand } from "@slotkeeper/protocol";
 import { type HostStore, MemoryStore } from "@slotkeeper/queue";
 import {
   Book,
-  budgetsOf,
   type DecideContext,
   decide,
   type Input,
   type Note,
   type Outcome,
+  policyOfAccount,
 } from "@slotkeeper/queue/internals";
+import { missingAt } from "slotkeeper/parts";
 import { ReferenceBook } from "./reference-book.ts";
 
 /**
@@ -20,7 +22,8 @@ export interface View {
   readonly slots: number;
   readonly first: string | undefined;
   /** What can be charged to each budget. */
-  readonly budgets: readonly (readonly [name: string, available: number])[];
+  /** What is missing from budgets that are not full. */
+  readonly budgets: readonly Spent[];
   readonly leases: readonly LeaseView[];
   readonly offers: readonly OfferView[];
   readonly waiters: readonly WaiterView[];
@@ -54,7 +57,7 @@ interface WaiterView {
   readonly isInside: boolean;
   readonly awayAt: number | undefined;
   readonly deadlineAt: number;
-  readonly width: number;
+  readonly demand: Demand | undefined;
 }
 
 interface EndView {
@@ -162,7 +165,11 @@ function viewOf(book: Book | undefined, now: number): View {
   return {
     slots: book.head.slots,
     first: book.head.first,
-    budgets: budgetsOf(book, now).map(({ name, available }) => [name, rounded(available)]),
+    budgets: [...book.all("budget")]
+      .filter(({ key }) => policyOfAccount(book.policy, key) !== undefined)
+      .map(({ key, level, ...refill }): Spent => [key, rounded(missingAt(level, refill, now))])
+      .filter(([, missing]) => missing > 0)
+      .toSorted(byText),
     leases: [...book.all("lease")]
       .map(({ session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width }) => {
         return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width };
@@ -172,8 +179,8 @@ function viewOf(book: Book | undefined, now: number): View {
       .map(({ key: session, instance, lapsesAt, width }) => ({ session, instance, lapsesAt, width }))
       .toSorted(bySession),
     waiters: [...book.all("waiter")]
-      .map(({ key: session, bucket, instance, isInside, awayAt, deadlineAt, width }) => {
-        return { session, bucket, instance, isInside, awayAt, deadlineAt, width };
+      .map(({ key: session, bucket, instance, isInside, awayAt, deadlineAt, demand }) => {
+        return { session, bucket, instance, isInside, awayAt, deadlineAt, demand };
       })
       .toSorted(bySession),
     ends: [...book.all("ending")]
@@ -191,10 +198,11 @@ function viewOfReference(book: ReferenceBook, now: number): View {
   return {
     slots: book.policy.slots,
     first: book.first,
-    budgets: Object.entries(book.policy.budgets ?? {}).map(([name, { burst }]) => [
-      name,
-      rounded(burst - (book.budgets[name]?.missing(now) ?? 0)),
-    ]),
+    budgets: Object.entries(book.budgets)
+      .filter(([account]) => book.budgetPolicy(account) !== undefined)
+      .map(([account, budget]): Spent => [account, rounded(budget.missing(now))])
+      .filter(([, missing]) => missing > 0)
+      .toSorted(byText),
     leases: leases
       .map(({ session, bucket, instance, fence, since: grantedAt, endsAt, isReleased, isProbe, width }) => {
         return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width };
@@ -205,8 +213,8 @@ function viewOfReference(book: ReferenceBook, now: number): View {
       .map(({ session, instance, endsAt: lapsesAt, width }) => ({ session, instance, lapsesAt, width }))
       .toSorted(bySession),
     waiters: book.waiters
-      .map(({ session, bucket, instance, isInside, awayAt, deadlineAt, width }) => {
-        return { session, bucket, instance, isInside, awayAt, deadlineAt, width };
+      .map(({ session, bucket, instance, isInside, awayAt, deadlineAt, demand }) => {
+        return { session, bucket, instance, isInside, awayAt, deadlineAt, demand };
       })
       .toSorted(bySession),
     ends: book.ends
@@ -229,6 +237,12 @@ const EMPTY: View = {
   ends: [],
   breaker: { openedAt: undefined, code: 0 },
 };
+
+type Spent = readonly [account: string, missing: number];
+
+function byText([a]: Spent, [b]: Spent): number {
+  return a < b ? -1 : 1;
+}
 
 function bySession(a: { readonly session: string }, b: { readonly session: string }): number {
   return a.session < b.session ? -1 : 1;

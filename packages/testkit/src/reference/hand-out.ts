@@ -1,4 +1,5 @@
-import { type Bucket, first, type Waiter } from "./next-waiter.ts";
+import { type KeyPolicy, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
+import { type Asking, type Bucket, first, type Waiter } from "./next-waiter.ts";
 import { HOUR_MS, SlotsAndEnds } from "./slots-and-ends.ts";
 
 /** The layers in which a decision hands out slots, after its inputs: breaker, offers, waiter pool, slots. */
@@ -21,7 +22,11 @@ export class HandOut extends SlotsAndEnds {
     for (const offer of this.slots.filter(({ token }) => token === undefined)) {
       const waiter = this.waiters.find(({ session }) => session === offer.session);
       // A limit may have been lowered since.
-      const isOver = this.free < 0 || this.held(offer.bucket) > this.limit(offer.bucket);
+      const isOverKey = this.policy.keys?.some((key) => {
+        const value = this.valueOf(key, offer);
+        return value !== undefined && this.heldBy(key, value) > this.keySlots(key, offer);
+      });
+      const isOver = this.free < 0 || this.held(offer.bucket) > this.limit(offer.bucket) || isOverKey === true;
       if (waiter === undefined || waiter.deadlineAt <= this.now || isOver) this.dropOffer(offer);
       else if (this.noteAway(waiter)) this.passOn(offer);
       else if (this.context.isPolledHere(offer.session)) this.hand(waiter, offer.isProbe);
@@ -44,16 +49,32 @@ export class HandOut extends SlotsAndEnds {
   /** Free places, and those of clients that have been away for long, go to waiters outside. */
   admit(): boolean {
     let isAdmitted = false;
-    for (let next = this.entrant(); next !== undefined; next = this.entrant()) {
+    const { collectMs } = this.context;
+    for (let next = this.entrant(collectMs); next !== undefined; next = this.entrant(collectMs)) {
       const away = this.inside().filter(({ session, awayAt }) => awayAt !== undefined && !this.offerOf(session));
       const longest = first(away, ({ awayAt = 0, session }) => [awayAt, session]);
-      if (this.isPoolFull() && (longest?.awayAt ?? this.now) + this.context.collectMs <= this.now)
-        (longest as Waiter).isInside = false;
+      // A waiter inside whose keys have no room gives its place away, as a client that is away does.
+      const isGone = longest !== undefined && (longest.awayAt ?? this.now) + collectMs <= this.now;
+      const leaves = isGone ? longest : this.heldBack();
+      if (this.isPoolFull() && leaves !== undefined) leaves.isInside = false;
       if (this.isPoolFull()) break;
       this.enter(next, this.context);
       isAdmitted = true;
     }
     return isAdmitted;
+  }
+
+  /** The youngest waiter inside whose keys have no room. */
+  heldBack(): Waiter | undefined {
+    const { collectMs } = this.context;
+    const held = this.inside().filter((one) => this.isClimbing(one, collectMs) && !this.isThrough(one, collectMs));
+    return held.toSorted((a, b) => b.arrivedAt - a.arrivedAt || (a.session < b.session ? 1 : -1))[0];
+  }
+
+  /** The first of a key that is late holds back those behind it. */
+  endOverdue(): void {
+    const overdue = () => this.climb(this.context.collectMs).fronts.find(({ deadlineAt }) => deadlineAt <= this.now);
+    for (let waiter = overdue(); waiter !== undefined; waiter = overdue()) this.endWaiter(waiter, "timeout");
   }
 
   /** A slot is free, but no waiter inside may have it: one whose bucket may not gives its place to one that may. */
@@ -66,9 +87,9 @@ export class HandOut extends SlotsAndEnds {
     );
     const leaves = this.loser(stuck);
     // A waiter outside stands behind the one of its bucket inside.
-    const enters = this.entrant(({ bucket }) => {
-      const next = this.head(bucket, collectMs) ?? this.entrant((one) => one.bucket === bucket);
-      return this.obstacle(bucket, next?.width ?? 1) === undefined;
+    const enters = this.entrant(collectMs, ({ bucket }) => {
+      const next = this.head(bucket, collectMs) ?? this.entrant(collectMs, (one) => one.bucket === bucket);
+      return this.obstacle(bucket, widthOf(next?.demand)) === undefined;
     });
     if (leaves === undefined || enters === undefined) return false;
     leaves.isInside = false;
@@ -98,13 +119,15 @@ export class HandOut extends SlotsAndEnds {
       }
       const isAhead = (one: Bucket) => best === undefined || this.best([best, one], collectMs) === one;
       this.refuse(blocked.filter((one) => one.refusedAt === undefined && isAhead(one)));
-      const isFirst = waiter !== undefined && (waiter.width > this.free || !this.canPay(waiter.cost));
+      const isFirst = waiter !== undefined && (widthOf(waiter.demand) > this.free || !this.canPay(waiter));
       this.first = isFirst ? waiter.session : undefined;
       if (waiter === undefined || this.first !== undefined) return;
       const bucket = this.buckets.find((one) => one.bucket === waiter.bucket) as Bucket;
       if (isHot) this.takeTurn(bucket);
       bucket.waits = Math.floor(bucket.waits / 2);
       this.hand(waiter, isProbe);
+      // The next of its keys competes for the next slot.
+      if (this.policy.keys !== undefined) this.admit();
     }
     this.first = undefined;
     if (isHot) this.considerInVain();
@@ -117,11 +140,10 @@ export class HandOut extends SlotsAndEnds {
     const best = head(this.best(open, collectMs));
     const isOrdinary = this.chargedBudget === undefined;
     const isPassed =
-      best !== undefined &&
-      best.width > this.free &&
+      widthOf(best?.demand) > this.free &&
       isOrdinary &&
-      this.canPay(best.cost) &&
-      !this.isInShare(best.bucket);
+      this.canPay(best as Waiter) &&
+      !this.isInShare(best?.bucket ?? "");
     const narrow = open.filter(({ bucket }) => this.headWidth(bucket, collectMs) <= this.free);
     // Whether its client is present is found out before the next one takes its place.
     const isGone = best !== undefined && (this.isAwayHere(best) || best.deadlineAt <= this.now);
@@ -137,8 +159,18 @@ export class HandOut extends SlotsAndEnds {
   }
 
   /** The limits can never allow it. */
-  isImpossible({ bucket, width, cost }: Pick<Waiter, "bucket" | "width" | "cost">): boolean {
-    return width > this.policy.slots || width > this.limit(bucket) || this.tooDear(cost) !== undefined;
+  isImpossible({ bucket, demand }: Pick<Waiter, "bucket" | "demand">): boolean {
+    const width = widthOf(demand);
+    const asking = { bucket, demand };
+    const isTooWide = this.policy.keys?.some((key) => width > this.keySlots(key, asking)) === true;
+    const isDear = this.tooDear(asking) !== undefined;
+    return width > this.policy.slots || width > this.limit(bucket) || isTooWide || isDear;
+  }
+
+  keySlots(key: KeyPolicy, asking: Asking): number {
+    const value = this.valueOf(key, asking);
+    const { slots = Number.POSITIVE_INFINITY } = value === undefined ? {} : keyLimitsOf(key, value);
+    return slots;
   }
 
   endImpossible(): void {
@@ -147,14 +179,24 @@ export class HandOut extends SlotsAndEnds {
 
   /** A waiter with an open poll here gets a lease, any other an offer. */
   hand(waiter: Waiter, isProbe: boolean): void {
-    const { session, bucket, weight, width, cost, deadlineAt: keepUntil } = waiter;
+    const { session, bucket, weight, demand, deadlineAt: keepUntil } = waiter;
     const { instance, isPolledHere, newSecret, collectMs } = this.context;
     const offer = this.offerOf(session);
-    const paid = offer === undefined ? this.pay(session, cost) : offer.paid;
-    const slot = { session, bucket, width, cost, paid, since: this.now, isProbe, isReleased: false, keepUntil };
+    const paid = offer === undefined ? this.pay(waiter) : offer.paid;
+    const slot = {
+      session,
+      bucket,
+      demand,
+      width: widthOf(demand),
+      paid,
+      since: this.now,
+      isProbe,
+      isReleased: false,
+      keepUntil,
+    };
     const { cooldownMs } = this.policy;
     const active = this.activate(bucket, weight);
-    const counted = offer === undefined ? this.chargeGrant(active, cost) : offer.counted;
+    const counted = offer === undefined ? this.chargeGrant(active, waiter) : offer.counted;
     if (this.now - (active.refusedAt ?? this.now) >= (cooldownMs > 0 ? cooldownMs : REFUSED_MS))
       active.refusedAt = undefined;
     this.slots = this.slots.filter((one) => one !== this.offerOf(session));
@@ -166,7 +208,7 @@ export class HandOut extends SlotsAndEnds {
       this.waiters = this.waiters.filter((one) => one !== waiter);
       const waitedMs = Math.max(0, this.now - waiter.arrivedAt);
       this.notes.push({ kind: "granted", session, bucket, fence: this.fence, waitedMs });
-      for (const name of paid?.short ?? []) this.notes.push({ kind: "short", bucket, limit: `budget:${name}` });
+      for (const limit of paid?.short ?? []) this.notes.push({ kind: "short", bucket, limit });
     } else {
       const isElsewhere = waiter.instance !== instance && waiter.awayAt === undefined;
       const endsAt = this.now + (isElsewhere ? OFFER_MS : collectMs);

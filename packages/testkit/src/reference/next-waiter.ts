@@ -1,8 +1,8 @@
-import type { Costs } from "@slotkeeper/protocol";
+import { type BudgetPolicies, type Costs, type KeyPolicy, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
 import type { BreakerState, HostPolicy, LiveLimits, SessionEnd } from "@slotkeeper/queue";
 import type { DecideContext, Input } from "@slotkeeper/queue/internals";
 
-import type { Paid, ReplayedBudget } from "./budgets.ts";
+import { type Paid, ReplayedBudget } from "./budgets.ts";
 
 /**
  * The state of the reference book and its rules for who is next: the meter, the order, the turns of the weighted
@@ -11,15 +11,17 @@ import type { Paid, ReplayedBudget } from "./budgets.ts";
 
 type Joining = Pick<
   Input & { kind: "return" },
-  "session" | "bucket" | "weight" | "arrivedAt" | "deadlineAt" | "openMs" | "awayAt" | "width" | "cost"
+  "session" | "bucket" | "weight" | "arrivedAt" | "deadlineAt" | "openMs" | "awayAt" | "demand"
 >;
+export type Asking = Pick<Joining, "bucket" | "demand">;
 /** A session that waits, with a place in the pool or outside of it. */
 export type Waiter = { -readonly [K in keyof Joining]: Joining[K] | (K extends "awayAt" ? undefined : never) } & {
   instance: string;
   isInside: boolean;
 };
 /** Slots that are held, or offered: then they have no token yet, and the session still waits. */
-export type Slot = Pick<Joining, "session" | "bucket" | "width" | "cost"> & {
+export type Slot = Pick<Joining, "session" | "bucket" | "demand"> & {
+  readonly width: number;
   readonly token: string | undefined;
   readonly fence: number;
   readonly since: number;
@@ -133,7 +135,7 @@ export class State {
     const passed = Math.max(0, at - this.now);
     const active = this.buckets.filter(({ bucket }) => this.isActive(bucket));
     const demand = sum(active, ({ bucket }) =>
-      Math.min(this.limit(bucket), this.held(bucket) + widths(this.waiting(bucket))),
+      Math.min(this.limit(bucket), this.held(bucket) + wanted(this.waiting(bucket))),
     );
     if (active.length > 0)
       this.meter += (Math.min(this.policy.slots, demand) / sum(active, ({ weight }) => weight)) * passed;
@@ -158,18 +160,66 @@ export class State {
     return Object.assign(found, { weight, used, charged, activeAt: this.now });
   }
 
+  /** Slots of leases and offers of one value of a key. */
+  heldBy(key: KeyPolicy, value: string): number {
+    return widths(this.slots.filter((slot) => key.name !== "bucket" && slot.demand?.keys?.[key.name] === value));
+  }
+
+  /** The value of a request for a key. The key `bucket` is the bucket; it spares the shared one. */
+  valueOf({ name }: KeyPolicy, { bucket, demand }: Asking): string | undefined {
+    return name === "bucket" ? bucket || undefined : demand?.keys?.[name];
+  }
+
+  /** Whether the slots and the budgets of its value suffice for a waiter. */
+  hasKeyRoom(key: KeyPolicy, waiter: Waiter): boolean {
+    const value = this.valueOf(key, waiter) as string;
+    const { slots = Number.POSITIVE_INFINITY } = keyLimitsOf(key, value);
+    const canPay = this.keyCosts(key, waiter).every(([account, amount]) => this.canPayOne(account, amount));
+    return this.heldBy(key, value) + widthOf(waiter.demand) <= slots && canPay;
+  }
+
+  /** Waiters that may go on to the next key: of each value the oldest, if there is room. The others are in `behind`. */
+  climb(collectMs: number): { through: Waiter[]; fronts: Waiter[] } {
+    let through = this.waiters.filter((one) => this.isClimbing(one, collectMs));
+    const fronts: Waiter[] = [];
+    for (const key of this.policy.keys ?? []) {
+      const values = new Set(through.map((one) => this.valueOf(key, one)));
+      through = [...values].flatMap((value) => {
+        const line = through.filter((one) => this.valueOf(key, one) === value);
+        if (value === undefined) return line;
+        const oldest = first(line, ({ arrivedAt, session }) => [arrivedAt, session]) as Waiter;
+        if (this.hasKeyRoom(key, oldest)) return [oldest];
+        fronts.push(oldest);
+        return [];
+      });
+    }
+    return { through, fronts };
+  }
+
+  /** Its client and its instance are present, as far as the book knows. Outside the pool, the client must not be away at all. */
+  isClimbing({ session, instance, awayAt, isInside }: Waiter, collectMs: number): boolean {
+    if (this.absences.some((one) => one.instance === instance)) return false;
+    if (!isInside) return awayAt === undefined;
+    const isOffered = this.slots.some((one) => one.session === session && !one.token);
+    return !isOffered && (awayAt === undefined || awayAt + collectMs > this.now);
+  }
+
+  /** Whether its keys have room for the waiter. A waiter without keys needs none. */
+  isThrough(waiter: Waiter, collectMs: number): boolean {
+    const isKeyed = this.policy.keys?.some((key) => this.valueOf(key, waiter) !== undefined) === true;
+    return !isKeyed || this.climb(collectMs).through.includes(waiter);
+  }
+
   /** The oldest waiter of a bucket whose client and instance are present, as far as the book knows. */
   head(bucket: string, collectMs: number): Waiter | undefined {
     const present = this.waiting(bucket).filter(
-      ({ instance, awayAt }) =>
-        (awayAt === undefined || awayAt + collectMs > this.now) &&
-        !this.absences.some((one) => one.instance === instance),
+      (one) => this.isClimbing(one, collectMs) && this.isThrough(one, collectMs),
     );
     return first(present, ({ arrivedAt, session }) => [arrivedAt, session]);
   }
 
   headWidth(bucket: string, collectMs: number): number {
-    return this.head(bucket, collectMs)?.width ?? 1;
+    return widthOf(this.head(bucket, collectMs)?.demand);
   }
 
   /** Of waiters that arrived at the same time, the first one by name is the oldest. */
@@ -214,10 +264,11 @@ export class State {
   }
 
   /** A grant or an offer is charged its cost, at least 1. Returns the charge. */
-  chargeGrant(bucket: Bucket, cost: Costs | undefined): number {
+  chargeGrant(bucket: Bucket, asking: Asking): number {
     const name = this.chargedBudget;
     if (name === undefined) return 0;
-    const amount = Math.max(1, this.costs(cost)[name] ?? 0);
+    const [, cost = 0] = this.costs(asking).find(([account]) => account === name) ?? [];
+    const amount = Math.max(1, cost);
     this.chargeLevel = bucket.charged / bucket.weight;
     bucket.charged += amount;
     return amount;
@@ -251,7 +302,8 @@ export class State {
 
   /** The greatest width of a request in the pool, or with slots. */
   get widest(): number {
-    return Math.max(1, ...[...this.inside(), ...this.slots].map(({ width }) => width));
+    const waiting = this.inside().map(({ demand }) => widthOf(demand));
+    return Math.max(1, ...waiting, ...this.slots.map(({ width }) => width));
   }
 
   /** A wide waiter is first only while its bucket owns a part of the slots: zone 1. */
@@ -266,9 +318,9 @@ export class State {
     return among.toSorted((a, b) => compared(keys(a), keys(b)));
   }
 
-  /** At a host with budgets the weighted scheduler is off. */
+  /** At a host with budgets or keys the weighted scheduler is off. */
   isWeighted({ scheduler }: DecideContext): boolean {
-    return scheduler.isEnabled && !this.isBudgeted;
+    return scheduler.isEnabled && !this.isBudgeted && this.policy.keys === undefined;
   }
 
   /** Requests wait for a budget. For one in shadow mode they do not. */
@@ -276,49 +328,79 @@ export class State {
     return Object.values(this.policy.budgets ?? {}).some(({ isShadow = false }) => !isShadow);
   }
 
-  /** What a request costs, of every budget of the host. */
-  costs(cost: Costs | undefined): Costs {
-    return Object.fromEntries(
-      Object.entries(this.policy.budgets ?? {}).map(([name, budget]) => [name, cost?.[name] ?? budget.default]),
-    );
+  /** What a request costs, of every budget of the host and of its keys, by account. */
+  costs(asking: Asking): [account: string, amount: number][] {
+    const ofKeys = (this.policy.keys ?? []).flatMap((key) => this.keyCosts(key, asking));
+    return [...costsOf(this.policy.budgets, "", asking), ...ofKeys];
+  }
+
+  keyCosts(key: KeyPolicy, asking: Asking): [account: string, amount: number][] {
+    const value = this.valueOf(key, asking);
+    if (value === undefined) return [];
+    return costsOf(keyLimitsOf(key, value).budgets, ` ${key.name} ${value}`, asking);
   }
 
   /** A budget whose burst is below the cost. */
-  tooDear(cost: Costs | undefined): [string, { readonly burst: number }] | undefined {
-    return Object.entries(this.policy.budgets ?? {}).find(
-      ([name, { burst }]) => (cost?.[name] ?? 0) > burst && !this.policy.budgets?.[name]?.isShadow,
-    );
+  tooDear(asking: Asking): [account: string, amount: number] | undefined {
+    return this.costs(asking).find(([account, amount]) => {
+      const { burst = 0, isShadow = false } = this.budgetPolicy(account) ?? {};
+      return amount > burst && !isShadow;
+    });
   }
 
-  canPay(cost: Costs | undefined): boolean {
-    return Object.entries(this.costs(cost)).every(
-      ([name, amount]) => this.policy.budgets?.[name]?.isShadow || this.budgets[name]?.canPay(amount, this.now),
-    );
+  canPay(asking: Asking): boolean {
+    return this.costs(asking).every(([account, amount]) => this.canPayOne(account, amount));
   }
 
-  pay(session: string, cost: Costs | undefined): Paid | undefined {
-    if (this.policy.budgets === undefined) return undefined;
-    const costs = this.costs(cost);
-    const isShort = (name: string) => !this.budgets[name]?.canPay(costs[name] as number, this.now);
-    const short = Object.keys(costs).filter(isShort);
-    for (const [name, amount] of Object.entries(costs)) this.budgets[name]?.charge(session, amount, this.now);
-    return { at: this.now, costs, short };
+  /** A budget in shadow mode holds back no request. */
+  canPayOne(account: string, amount: number): boolean {
+    return this.budgetPolicy(account)?.isShadow === true || this.budgetOf(account).canPay(amount, this.now);
   }
 
-  /** Returns what it ignored, and by how much each budget exceeds its largest debt. */
-  settle(slot: Slot, used: Costs): { ignored: string[]; excess: [budget: string, units: number][] } {
-    const { session, paid } = slot;
-    const isKnown = (name: string) => paid?.costs[name] !== undefined && this.policy.budgets?.[name] !== undefined;
-    const isSound = ([name, amount]: [string, number]) => isKnown(name) && amount >= 0 && amount < Infinity;
+  budgetOf(account: string): ReplayedBudget {
+    const budget = (this.budgets[account] ??= new ReplayedBudget());
+    const policy = this.budgetPolicy(account);
+    if (policy !== undefined) budget.use(policy, this.now);
+    return budget;
+  }
+
+  /** Undefined: the host has no such budget now. */
+  budgetPolicy(account: string): BudgetPolicies[string] | undefined {
+    const [budget = "", keyName, ...value] = account.split(" ");
+    if (keyName === undefined) return this.policy.budgets?.[budget];
+    const key = this.policy.keys?.find(({ name }) => name === keyName);
+    return key && keyLimitsOf(key, value.join(" ")).budgets?.[budget];
+  }
+
+  pay({ session, ...asking }: Asking & { session: string }): Paid | undefined {
+    const costs = this.costs(asking);
+    const isShort = ([account, amount]: [string, number]) => !this.budgetOf(account).canPay(amount, this.now);
+    const short = costs.filter(isShort).map(([account]) => {
+      const [budget, key] = account.split(" ");
+      return key === undefined ? `budget:${budget}` : `key:${key}`;
+    });
+    for (const [account, amount] of costs) this.budgetOf(account).charge(session, amount, this.now);
+    return costs.length === 0 ? undefined : { at: this.now, costs: Object.fromEntries(costs), short };
+  }
+
+  /** `used` by the name of the budget: of the host and of keys. Returns what it ignored, and what exceeds the largest debt. */
+  settle({ session, paid }: Slot, used: Costs): { ignored: string[]; excess: [budget: string, units: number][] } {
+    const accounts = Object.keys(paid?.costs ?? {}).filter((account) => this.budgetPolicy(account) !== undefined);
+    const of = (name: string) => accounts.filter((account) => account.split(" ")[0] === name);
+    const isSound = ([name, amount]: [string, number]) => of(name).length > 0 && amount >= 0 && amount < Infinity;
     const all = Object.entries(used);
     const excess = all.filter(isSound).map(([name, amount]): [string, number] => {
-      return [name, this.budgets[name]?.settle(session, paid?.at ?? 0, amount, this.now) ?? 0];
+      const rests = of(name).map((one) => this.budgetOf(one).settle(session, paid?.at ?? 0, amount, this.now));
+      return [name, Math.max(...rests)];
     });
     return { ignored: all.filter((one) => !isSound(one)).map(([name]) => name), excess };
   }
 
   giveBackCosts(slot: Slot): void {
-    this.settle(slot, Object.fromEntries(Object.keys(slot.paid?.costs ?? {}).map((name) => [name, 0])));
+    this.settle(
+      slot,
+      Object.fromEntries(Object.keys(slot.paid?.costs ?? {}).map((account) => [account.split(" ")[0], 0])),
+    );
     this.rechargeGrant(slot, 0);
   }
 
@@ -337,8 +419,10 @@ export class State {
   }
 
   /** Who gets the next place: the oldest of the bucket with the fewest places. A client that is away waits for none. */
-  entrant(isWanted: (waiter: Waiter) => boolean = () => true): Waiter | undefined {
-    const outside = this.waiters.filter((one) => !one.isInside && one.awayAt === undefined && this.hasRoom(one.bucket));
+  entrant(collectMs: number, isWanted: (waiter: Waiter) => boolean = () => true): Waiter | undefined {
+    const outside = this.waiters.filter(
+      (one) => !one.isInside && one.awayAt === undefined && this.hasRoom(one.bucket) && this.isThrough(one, collectMs),
+    );
     return first(outside.filter(isWanted), (one) => [this.inside(one.bucket).length, one.arrivedAt, one.session]);
   }
 
@@ -372,6 +456,15 @@ function sum<T>(items: readonly T[], valueOf: (item: T) => number): number {
 
 function widths(items: readonly { readonly width: number }[]): number {
   return sum(items, ({ width }) => width);
+}
+
+function costsOf(budgets: BudgetPolicies = {}, suffix: string, { demand }: Asking): [string, number][] {
+  return Object.entries(budgets).map(([name, { default: usual }]) => [name + suffix, demand?.cost?.[name] ?? usual]);
+}
+
+/** The slots that waiters need. */
+function wanted(waiters: readonly Pick<Waiter, "demand">[]): number {
+  return sum(waiters, ({ demand }) => widthOf(demand));
 }
 
 type Key = number | string;

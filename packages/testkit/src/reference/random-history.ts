@@ -83,12 +83,12 @@ export function randomHistory(seed: number): History {
     randomStep(random, { sessions, buckets, instances, calm, isSemaphore }),
   );
   const { collectMs, weightedScheduler } = config as Required<FairQueueConfig>;
-  // Drawn from another source, so that the seeds that were found so far are the same histories.
-  const more = new Random(seed ^ 0x5eed);
-  const configs = [
-    varied(config, more),
-    varied({ ...randomConfig(random), collectMs, weightedScheduler }, more),
-  ] as const;
+  // Drawn from other sources, so that the seeds that were found so far are the same histories, apart from shadows and keys.
+  const [more, ofKeys] = [new Random(seed ^ 0x5eed), new Random(seed + 1_000_003)];
+  const other = { ...randomConfig(random), collectMs, weightedScheduler };
+  const hasKeys = ofKeys.chance(0.4);
+  const added = (one: FairQueueConfig) => (hasKeys ? withKeys(varied(one, more), ofKeys) : varied(one, more));
+  const configs = [added(config), added(other)] as const;
   return {
     seed,
     configs,
@@ -158,13 +158,31 @@ function randomBudgets(random: Random): NonNullable<FairQueueConfig["budgets"]> 
   };
 }
 
-/** Some budgets are in shadow mode, and some hosts are ordered by a budget. */
-function varied({ budgets, ...config }: FairQueueConfig, random: Random): FairQueueConfig {
-  const order = random.chance(0.4) ? ({ order: "budget:tokens" } as const) : {};
+function withKeys(config: FairQueueConfig, random: Random): FairQueueConfig {
+  const budgets = () => (random.chance(0.4) ? withShadows({ budgets: randomBudgets(random) }, random) : {});
+  const slots = () => (random.chance(0.8) ? { slots: random.int(1, 3) } : {});
+  const own = random.chance(0.3) ? { for: { t1: slots() } } : {};
+  const keys = [
+    ["user", { ...slots(), ...budgets() }],
+    ["tenant", { ...slots(), ...budgets(), ...own, required: random.chance(0.2) }],
+    ["bucket", budgets()],
+  ] as const;
+  const chosen = keys.filter(() => random.chance(0.7));
+  return { ...config, keys: Object.fromEntries(random.chance(0.7) ? chosen : chosen.toReversed()) };
+}
+
+/** Some hosts are ordered by a budget. */
+function varied(config: FairQueueConfig, random: Random): FairQueueConfig {
+  const isOrdered = random.chance(0.4) && config.budgets !== undefined;
+  return { ...withShadows(config, random), ...(isOrdered ? { order: "budget:tokens" } : {}) };
+}
+
+/** Some budgets are in shadow mode. */
+function withShadows({ budgets, ...config }: FairQueueConfig, random: Random): FairQueueConfig {
   if (budgets === undefined) return config;
   const shadow = random.pick([[], [], ["tokens"], ["requests"], ["tokens", "requests"]]);
   const entries = Object.entries(budgets).map(([name, budget]) => [name, { ...budget, shadow: shadow.includes(name) }]);
-  return { ...config, ...order, budgets: Object.fromEntries(entries) };
+  return { ...config, budgets: Object.fromEntries(entries) };
 }
 
 function randomConfig(random: Random): FairQueueConfig {

@@ -46,6 +46,7 @@ export class ReferenceBook extends TimeAndLimits {
     this.throttleWaiters();
     this.collectOffers();
     if (this.cooldowns.some(({ bucket, until }) => until <= this.now && this.isWanted(bucket))) this.endCooldowns();
+    this.endOverdue();
     this.admit();
     do this.handOut();
     while (this.admit() || this.swap());
@@ -119,13 +120,15 @@ export class ReferenceBook extends TimeAndLimits {
 
   /** A repeated first call has a later deadline, which the session or its end gets. */
   arrive(input: InputOf<"arrive">): Outcome {
-    const { session, arrivedAt, deadlineAt, width, cost } = input;
+    const { session, arrivedAt, deadlineAt, demand } = input;
     const { instance } = this.context;
     const { lease, waiter, end } = this.standing(session);
     const isLate = this.now >= deadlineAt;
-    const known = lease ?? ((waiter?.deadlineAt ?? 0) > this.now ? waiter : undefined);
-    const isOther = known?.width !== width || sorted(known.cost) !== sorted(cost);
-    if (!isLate && known !== undefined && isOther) return { kind: "other-demands" };
+    const isOther =
+      lease === undefined
+        ? (waiter?.deadlineAt ?? 0) > this.now && sorted(waiter?.demand) !== sorted(demand)
+        : sorted(lease.demand) !== sorted(demand);
+    if (!isLate && isOther) return { kind: "other-demands" };
     // After its deadline a session gets no slot, but may find the one it has.
     if (lease !== undefined && !(isLate && lease.keepUntil > deadlineAt))
       Object.assign(lease, { instance, keepUntil: Math.max(lease.keepUntil, deadlineAt) });
@@ -152,7 +155,7 @@ export class ReferenceBook extends TimeAndLimits {
     const throttle = this.throttle(input.openMs);
     const never = throttle === undefined ? this.never(input) : undefined;
     const isNew = !isDropped && !isReturning && throttle === undefined;
-    const refused = isNew ? (never ?? this.unknownCost(input)) : undefined;
+    const refused = isNew ? (never ?? this.unknownDemand(input)) : undefined;
     if (refused !== undefined) return { kind: "impossible", ...refused };
     if (isSemaphore && throttle === undefined && never === undefined) {
       this.capacity ??= limit ?? this.policy.slots;
@@ -170,17 +173,7 @@ export class ReferenceBook extends TimeAndLimits {
 
   /** A newcomer displaces the youngest of a bucket with two places more; a session that returns, a younger one of a larger bucket. */
   join(
-    {
-      session,
-      bucket,
-      weight,
-      arrivedAt,
-      deadlineAt,
-      openMs,
-      awayAt,
-      width,
-      cost,
-    }: Omit<Waiter, "instance" | "isInside">,
+    { session, bucket, weight, arrivedAt, deadlineAt, openMs, awayAt, demand }: Omit<Waiter, "instance" | "isInside">,
     isReturning: boolean,
   ): void {
     const { heat } = this;
@@ -196,17 +189,20 @@ export class ReferenceBook extends TimeAndLimits {
       deadlineAt,
       openMs,
       awayAt,
-      width,
-      cost,
+      demand,
       instance: this.context.instance,
       isInside: false,
     };
+    // It stands at its keys first.
+    const { collectMs } = this.context;
+    this.waiters.push(waiter);
+    if (this.isClimbing(waiter, collectMs) && !this.isThrough(waiter, collectMs)) return;
+    this.waiters.pop();
     const loser = this.isPoolFull() ? this.loser(this.inside()) : undefined;
     const fewer = isReturning && loser !== undefined && loser.arrivedAt > arrivedAt ? 1 : 2;
     const isDisplacing = loser !== undefined && this.inside(loser.bucket).length >= this.inside(bucket).length + fewer;
     const isAdmitted = this.hasRoom(bucket) && (!this.isPoolFull() || isDisplacing);
     if (isAdmitted && loser !== undefined) loser.isInside = false;
-    const { collectMs } = this.context;
     const best = this.best(this.competing(collectMs).all, collectMs);
     if (isAdmitted)
       this.enter(waiter, this.context, isReturning && best !== undefined ? best.used / best.weight : undefined);
@@ -342,7 +338,8 @@ export class ReferenceBook extends TimeAndLimits {
   }
 }
 
-/** Costs as text, whatever the order of their names. */
-function sorted(costs: object = {}): string {
-  return JSON.stringify(Object.entries(costs).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+/** A demand as text, whatever the order of its names. */
+function sorted(demand: object = {}): string {
+  const entries = Object.entries(demand).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify(entries.map(([name, value]) => [name, typeof value === "object" ? sorted(value) : value]));
 }

@@ -1,4 +1,4 @@
-import type { FairQueueConfig } from "@slotkeeper/protocol";
+import { type Demand, demandOf, type FairQueueConfig, widthOf } from "@slotkeeper/protocol";
 import { type QueueOptions, type ResolvedHost, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import { type DecideContext, type Input, type Note } from "@slotkeeper/queue/internals";
 import { GRACE_MS, type Host, type View } from "./engine-host.ts";
@@ -13,8 +13,7 @@ export interface Changed {
 /** A session as its clients know it. After its deadline, the id is used for another one. */
 interface Life {
   readonly bucket: string;
-  readonly width: number;
-  readonly cost: { readonly tokens: number } | undefined;
+  readonly demand: Demand | undefined;
   readonly arrivedAt: number;
   deadlineAt: number;
   pendingAt: number | undefined;
@@ -71,9 +70,18 @@ export class Side {
     const arrivedAt = this.#now + aheadMs + (this.#history.hasTies ? 0 : this.#arrivals++ / 16_384);
     const width = 1 + (number % this.#history.mostWidth);
     const cost = number % 5 < 2 ? { tokens: number % 7 } : undefined;
-    const life = { bucket, width, cost, arrivedAt, deadlineAt: this.#now + maxWaitMs, pendingAt: undefined };
+    const keys = this.#keysOf(number);
+    const demand = demandOf({ width, cost, keys });
+    const life = { bucket, demand, arrivedAt, deadlineAt: this.#now + maxWaitMs, pendingAt: undefined };
     this.#lives.set(session, life);
     return life;
+  }
+
+  /** Most sessions have a value for each key that the host had at first. */
+  #keysOf(number: number): { [name: string]: string } {
+    const names = Object.keys(this.#history.configs[0].keys ?? {}).filter((name) => name !== "bucket");
+    const values = names.map((name, at) => [name, `${name[0]}${Math.floor(number / (at + 2)) % 3}`] as const);
+    return Object.fromEntries(values.filter((_, at) => (number >> at) % 6 !== 0));
   }
 
   #inputOf(ask: Ask, step: Step): Input {
@@ -132,10 +140,7 @@ export class Side {
     const life = this.#lifeOf(ask, step);
     if (kind === "extend") life.deadlineAt = Math.max(life.deadlineAt, now + 500);
     const { bucket, arrivedAt, deadlineAt } = life;
-    // Now and then a repeated first call asks for another width or cost.
-    const isOther = kind === "extend" && isOdd;
-    const width = isOther && number % 2 === 0 ? life.width + 1 : life.width;
-    const cost = isOther && number % 2 === 1 ? { tokens: (life.cost?.tokens ?? 0) + 1 } : life.cost;
+    const demand = kind === "extend" && isOdd ? otherDemand(life.demand, number) : life.demand;
     const pendingAt = isOdd ? life.pendingAt : undefined;
     const limits = this.#limits(step);
     const openMs = number < 100 ? number * 10 : limits.policy.breaker.openMs;
@@ -146,8 +151,7 @@ export class Side {
       arrivedAt,
       deadlineAt,
       openMs,
-      width,
-      cost,
+      demand,
     };
     const at = now - (number % 3) * 60;
     const ending = { kind: "end", session, bucket, arrivedAt, keepUntil: deadlineAt, pendingAt, at } as const;
@@ -202,6 +206,13 @@ export class Side {
       seenAt: (one) => (seenMs[one] === undefined ? undefined : this.#now - seenMs[one]),
     };
   }
+}
+
+/** Now and then a repeated first call asks for something else. */
+function otherDemand(demand: Demand | undefined, number: number): Demand {
+  if (number % 3 === 0) return { ...demand, width: widthOf(demand) + 1 };
+  if (number % 3 === 1) return { ...demand, cost: { tokens: (demand?.cost?.["tokens"] ?? 0) + 1 } };
+  return { ...demand, keys: { ...demand?.keys, tenant: "t9" } };
 }
 
 /** Now and then an amount is impossible, or far above the largest debt. */

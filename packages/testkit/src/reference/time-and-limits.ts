@@ -1,5 +1,5 @@
+import { widthOf } from "@slotkeeper/protocol";
 import type { Impossible, Input } from "@slotkeeper/queue/internals";
-import { ReplayedBudget } from "./budgets.ts";
 import { HandOut, OFFER_MS } from "./hand-out.ts";
 import { first, type Slot } from "./next-waiter.ts";
 import { AHEAD_MS, type InputOf, isCounted, KEPT_MS } from "./slots-and-ends.ts";
@@ -53,16 +53,22 @@ export class TimeAndLimits extends HandOut {
 
   /** Changed limits keep what was spent. A new budget starts full. */
   useBudgets(): void {
-    for (const [name, budget] of Object.entries(this.policy.budgets ?? {}))
-      (this.budgets[name] ??= new ReplayedBudget()).use(budget, this.now);
+    for (const account of Object.keys(this.budgets)) this.budgetOf(account);
   }
 
-  /** A cost of a budget that the host does not have. */
-  unknownCost({ cost = {} }: InputOf<"arrive">): Impossible | undefined {
-    const name = Object.keys(cost).find((one) => this.policy.budgets?.[one] === undefined);
-    if (name === undefined) return undefined;
-    const limit = "because the host has no such budget";
-    return { field: `cost.${name}`, value: cost[name] as number, most: undefined, limit };
+  /** A cost of a budget or a key that the host does not have, or a key that it requires. */
+  unknownDemand({ demand: { cost = {}, keys = {} } = {} }: InputOf<"arrive">): Impossible | undefined {
+    const { budgets, keys: known = [] } = this.policy;
+    const all = [{ budgets }, ...known, ...known.flatMap((key) => Object.values(key.for ?? {}))];
+    const name = Object.keys(cost).find((one) => !all.some((limits) => limits.budgets?.[one] !== undefined));
+    const absent = { most: undefined, limit: "because the host has no such budget" };
+    if (name !== undefined) return { field: `cost.${name}`, value: cost[name], ...absent };
+    const key = Object.keys(keys).find((one) => !known.some((policy) => policy.name === one));
+    if (key !== undefined)
+      return { ...absent, field: `keys.${key}`, value: keys[key], limit: "because the host has no such key" };
+    const required = known.find((policy) => policy.isRequired && keys[policy.name] === undefined);
+    if (required === undefined) return undefined;
+    return { ...absent, field: `keys.${required.name}`, value: undefined, limit: "because the host requires it" };
   }
 
   /** A semaphore without users may get another capacity. */
@@ -79,16 +85,22 @@ export class TimeAndLimits extends HandOut {
   }
 
   /** Why the limits can never allow the session. A semaphore without users has the slots that its first user asks for. */
-  never({ bucket, width, limit, cost }: InputOf<"arrive">): Impossible | undefined {
+  never({ bucket, limit, demand }: InputOf<"arrive">): Impossible | undefined {
+    const [width, asking] = [widthOf(demand), { bucket, demand }];
     const isUnset = this.context.isSemaphore && this.capacity === undefined;
     const slots = isUnset ? (limit ?? this.policy.slots) : this.policy.slots;
     const asked = { field: "width", value: width } as const;
     if (width > slots) return { ...asked, most: slots, limit: "the number of slots of the host" };
     if (width > this.limit(bucket))
       return { ...asked, most: this.limit(bucket), limit: "the most slots of one bucket" };
-    const dear = this.tooDear(cost);
+    const narrow = this.policy.keys?.find((key) => width > this.keySlots(key, asking));
+    if (narrow !== undefined)
+      return { ...asked, most: this.keySlots(narrow, asking), limit: `the slots of \`keys.${narrow.name}\`` };
+    const dear = this.tooDear(asking);
     if (dear === undefined) return undefined;
-    const [name, { burst: most }] = dear;
-    return { field: `cost.${name}`, value: cost?.[name] ?? 0, most, limit: "the burst of the budget" };
+    const [account, value] = dear;
+    const [name, key] = account.split(" ");
+    const of = key === undefined ? "the burst of the budget" : `the burst of the budget of \`keys.${key}\``;
+    return { field: `cost.${name}`, value, most: this.budgetPolicy(account)?.burst, limit: of };
   }
 }

@@ -23,6 +23,8 @@ export function imageDifference(a: BookImage, b: BookImage): string | undefined 
 
 /** The index is derived: it must equal an index that is built from the records, however the book got them. */
 export function indexDifference(a: Book, b: Book): string | undefined {
+  b.moveTo(a.now);
+  b.index.useTime(...a.index.time);
   const sums = summary(a);
   const others = summary(b);
   for (const [name, value] of Object.entries(sums)) {
@@ -52,6 +54,9 @@ function summary({ index }: Book): Record<string, number | string | undefined> {
     nextCoolAt: index.nextCoolAt,
     instances: [...index.instances].sort().join(),
   };
+  for (const { name, value, inFlight, waiting, passed } of index.keyLines) {
+    flat[`${name} ${value}`] = `${inFlight} ${waiting.size} ${passed?.entry.record.key}`;
+  }
   for (const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders } of index.buckets) {
     const numbers = { weight, inFlight, usedMs, asOf, waiting, places, outsiders };
     for (const [key, value] of Object.entries(numbers)) flat[`${name}.${key}`] = value;

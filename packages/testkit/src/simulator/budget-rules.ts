@@ -71,7 +71,8 @@ export class BudgetRules {
     return Object.entries(costs).flatMap(([name, amount]) => {
       const budget = budgets.get(name);
       const { limit = 0, burst = limit } = this.#config.budgets?.[name] ?? {};
-      if (budget === undefined) return [`${session} is charged to the unknown budget ${name}`];
+      // A budget of a key.
+      if (budget === undefined) return [];
       budget.charges.push({ session, at, amount });
       const missing = budget.missing(at);
       return missing > burst + 1e-6 * limit ? [`${missing} of ${name} is missing after a grant to ${session}`] : [];

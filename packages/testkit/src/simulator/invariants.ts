@@ -1,5 +1,5 @@
-import type { GrantedAnswer } from "@slotkeeper/protocol";
-import type { BookRecord, KeptCommit, KeptHost, QueueEvent } from "@slotkeeper/queue";
+import { type GrantedAnswer, widthOf } from "@slotkeeper/protocol";
+import type { BookRecord, KeptCommit, KeptHost, LeaseRecord, OfferRecord, QueueEvent } from "@slotkeeper/queue";
 import { differenceOf } from "./book-equality.ts";
 import { BudgetRules } from "./budget-rules.ts";
 import { FleetCounts, isCounted } from "./fleet-counts.ts";
@@ -89,7 +89,7 @@ export class Invariants {
 
   onGrantAnswered({ session: claims, slotToken, width }: GrantedAnswer, askedAt: number): void {
     const { id, host, arrivedAt, deadlineAt } = claims;
-    const asked = claims.width ?? 1;
+    const asked = widthOf(claims.demand);
     if (width !== asked) this.#fault("V11", `${id} asked for ${asked} slots and got ${width}`);
     const session = `${id} of ${arrivedAt}`;
     const before = this.#slotOf.get(session) ?? slotToken;
@@ -167,8 +167,21 @@ export class Invariants {
       const isOver = bucket !== "" && maxSlotPerIp > 0 && own > maxSlotPerIp;
       if (isOver) this.#fault("V1", `${own} slots of bucket ${bucket} at ${host}, limit ${maxSlotPerIp}`);
     }
+    this.#checkKeys(host, held);
     for (const text of this.uses.kept(kept, now)) this.#fault("V10", text);
     this.#checkHands(host, maxSlotPerHost);
+  }
+
+  #checkKeys(host: string, held: readonly (LeaseRecord | OfferRecord)[]): void {
+    for (const [name, key] of Object.entries(this.#world.plan.config.keys ?? {})) {
+      const valueOf = ({ charge }: LeaseRecord | OfferRecord) => charge?.asked?.keys?.[name];
+      for (const value of new Set(held.map(valueOf))) {
+        const { slots = Number.POSITIVE_INFINITY } = { ...key, ...key.for?.[value ?? ""] };
+        const own = widthsOf(held.filter((one) => valueOf(one) === value));
+        if (value !== undefined && own > slots)
+          this.#fault("V1", `${own} slots of ${name} ${value} at ${host}, limit ${slots}`);
+      }
+    }
   }
 
   /** The time of a host stands still while the store's clock, set back, has not caught up. */

@@ -46,14 +46,21 @@ export class SimClient {
     const { random } = this.#world;
     const id = this.#world.newId();
     const named = random.chance(0.5) ? { requestId: id } : { sessionId: id };
-    const own = { bucket: this.#bucket, width: this.#width(), ...this.#cost(), ...named, ...this.#window(named) };
+    const own = {
+      bucket: this.#bucket,
+      width: this.#width(),
+      ...this.#cost(),
+      ...this.#keys(),
+      ...named,
+      ...this.#window(named),
+    };
     const request = { host: this.#host, hostname: this.#host, ...own };
     for (let attempt = 0; attempt < 3; attempt++) {
       // With either name, the same id gives the same session.
       const { throttleWindowMs } = request;
       const window = throttleWindowMs === undefined ? {} : { throttleTimeWindowSeconds: throttleWindowMs / 1000 };
-      const { width, cost } = request;
-      const ask = { hostname: this.#host, ipBucket: this.#bucket, requestId: id, width, cost, ...window };
+      const { width, cost, keys } = request;
+      const ask = { hostname: this.#host, ipBucket: this.#bucket, requestId: id, width, cost, keys, ...window };
       const answer = await this.#call("acquire", ask, (queue) => queue.begin(request));
       if (this.#vanishes()) return undefined;
       if (answer?.result === "pending") return answer.session;
@@ -67,14 +74,29 @@ export class SimClient {
     const { random, plan } = this.#world;
     const { maxSlotPerHost = 1, maxSlotPerIp = 0 } = plan.config;
     const isLimited = this.#bucket !== "" && maxSlotPerIp > 0;
-    const most = isLimited ? Math.min(maxSlotPerHost, maxSlotPerIp) : maxSlotPerHost;
+    const ofKeys = Object.values(plan.config.keys ?? {}).flatMap((key) => [key, ...Object.values(key.for ?? {})]);
+    const most = Math.min(
+      isLimited ? maxSlotPerIp : maxSlotPerHost,
+      maxSlotPerHost,
+      ...ofKeys.map(({ slots = maxSlotPerHost }) => slots),
+    );
     return random.chance(plan.wide) ? random.int(1, most) : 1;
   }
 
   #cost(): { readonly cost?: { readonly tokens: number } } {
     const { random, plan } = this.#world;
-    const { tokens } = plan.config.budgets ?? {};
-    return tokens === undefined || random.chance(0.3) ? {} : { cost: { tokens: random.int(0, tokens.limit) } };
+    const { budgets, keys } = plan.config;
+    const limits = [budgets, keys?.["tenant"]?.budgets].flatMap((one) => one?.["tokens"]?.limit ?? []);
+    if (limits.length === 0 || random.chance(0.3)) return {};
+    return { cost: { tokens: random.int(0, Math.min(...limits)) } };
+  }
+
+  /** Some requests have no keys. */
+  #keys(): { readonly keys?: { readonly [name: string]: string } } {
+    const { random, plan } = this.#world;
+    const names = Object.keys(plan.config.keys ?? {});
+    if (names.length === 0 || random.chance(0.2)) return {};
+    return { keys: Object.fromEntries(names.map((name) => [name, `${name[0]}${random.int(0, 2)}`])) };
   }
 
   /** Some sessions have their own window for an open breaker. */

@@ -1,3 +1,4 @@
+import { widthOf } from "@slotkeeper/protocol";
 import type { KeptHost, RecordKind, RecordOf, WaiterRecord } from "@slotkeeper/queue";
 import type { SimInstance } from "./sim-instance.ts";
 import type { World } from "./world.ts";
@@ -65,18 +66,20 @@ export class WorkConservation {
 
   #waiterBesideFree(kept: KeptHost): WaiterRecord | undefined {
     const now = Math.max(this.#world.storeClock.now(), kept.head.now);
+    const { budgets, keys = {} } = this.#world.plan.config;
     // Slots stay free while a budget refills.
-    if (kept.head.breaker.openedAt !== undefined || this.#world.plan.config.budgets !== undefined) return undefined;
+    const isBudgeted = budgets !== undefined || Object.values(keys).some((key) => key.budgets !== undefined);
+    if (kept.head.breaker.openedAt !== undefined || isBudgeted) return undefined;
     const held = heldBy(kept, now, this.#world.plan.config.collectMs ?? 0);
     const inFlight = [...held.values()].reduce((sum, count) => sum + count, 0);
     const waiters = of(kept, "waiter");
     // Slots may stay free for a wide waiter, but not if there are enough for the widest.
-    if (inFlight + Math.max(1, ...waiters.map(({ width }) => width)) > kept.head.slots) return undefined;
+    if (inFlight + Math.max(1, ...waiters.map(({ demand }) => widthOf(demand))) > kept.head.slots) return undefined;
     const { maxSlotPerIp = 0, maxWaitersPerIp = 0 } = this.#world.plan.config;
     const limit = maxSlotPerIp > 0 ? maxSlotPerIp : Number.POSITIVE_INFINITY;
     // Which waiter of the bucket is its oldest is not known here: for one of this width the bucket has no room.
     const isBlocked = (name: string, choose: (...widths: number[]) => number) => {
-      const width = choose(...waiters.filter(({ bucket }) => bucket === name).map((one) => one.width));
+      const width = choose(...waiters.filter(({ bucket }) => bucket === name).map(({ demand }) => widthOf(demand)));
       return isCooling(kept, name, now) || (name !== "" && (held.get(name) ?? 0) + width > limit);
     };
     const inside = waiters.filter(({ isInside }) => isInside);
@@ -87,6 +90,7 @@ export class WorkConservation {
     return waiters.find((waiter) => {
       const { bucket, isInside, awayAt, deadlineAt } = waiter;
       if (awayAt !== undefined || deadlineAt <= now || isBlocked(bucket, Math.max)) return false;
+      if (Object.keys(keys).some((name) => hasRival(kept, waiter, name, now))) return false;
       return (isInside || (isHiding && mayEnter(bucket))) && this.#isPolled(kept.host, waiter);
     });
   }
@@ -115,6 +119,18 @@ function heldBy(kept: KeptHost, now: number, collectMs: number): Map<string, num
 
 function isOffered(kept: KeptHost, session: string): boolean {
   return of(kept, "offer").some(({ key }) => key === session);
+}
+
+/** Another request with the same value of a key has slots or waits: it may go first. */
+function hasRival(kept: KeptHost, { key, demand }: WaiterRecord, name: string, now: number): boolean {
+  const value = demand?.keys?.[name];
+  if (value === undefined) return false;
+  const held = [...of(kept, "lease").filter(({ endsAt }) => endsAt > now), ...of(kept, "offer")];
+  const others = of(kept, "waiter").filter((one) => one.key !== key);
+  return (
+    held.some(({ charge }) => charge?.asked?.keys?.[name] === value) ||
+    others.some((one) => one.demand?.keys?.[name] === value)
+  );
 }
 
 function isCooling(kept: KeptHost, bucket: string, now: number): boolean {

@@ -38,13 +38,13 @@ export interface WorldPlan {
   readonly wide: number;
 }
 
-export function planWorld(random: Random): WorldPlan {
+export function planWorld(random: Random, ofKeys: Random): WorldPlan {
   const store = random.pick(["calm", "brisk", "rough"] as const);
   const isQuiet = random.chance(0.2);
   const upTo = (most: number) => (isQuiet ? 0 : random.next() * most);
   const some = (most: number) => (isQuiet ? 0 : random.int(0, most));
   const plan = {
-    config: planConfig(random),
+    config: { ...planConfig(random), ...(ofKeys.chance(0.25) ? { keys: planKeys(ofKeys) } : {}) },
     hosts: Array.from({ length: random.int(1, 2) }, (_, index) => `host-${index}`),
     buckets: ["", "a", "b", "c", "d"].slice(0, random.int(2, 5)),
     instances: random.pick([1, 2, 2, 3, 4]),
@@ -81,6 +81,14 @@ function withMoreBudgets({ config, clients }: Pick<WorldPlan, "config" | "client
   const order = clients % 3 === 0 ? "budget:tokens" : config.order;
   const burst = clients % 2 === 0 ? 2 * tokens.limit : tokens.limit;
   return { ...config, ...(order && { order }), budgets: { tokens: { ...tokens, burst } } };
+}
+
+/** Some clients send `tenant`, and all of them belong to one of three. */
+function planKeys(random: Random): NonNullable<FairQueueConfig["keys"]> {
+  const budgets = random.chance(0.3) ? { budgets: planBudgets(random) } : {};
+  const own = random.chance(0.3) ? { for: { t1: { slots: random.int(1, 3) } } } : {};
+  const tenant = { slots: random.int(1, 3), ...budgets, ...own };
+  return random.chance(0.5) ? { user: { slots: 1 }, tenant } : { tenant };
 }
 
 function planBudgets(random: Random): NonNullable<FairQueueConfig["budgets"]> {

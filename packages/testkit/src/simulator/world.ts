@@ -74,7 +74,8 @@ export class World {
     this.#plant = plant;
     this.#mostEnds = MOST_ENDS[seed % MOST_ENDS.length] as number;
     this.random = new Random(seed);
-    this.plan = planWorld(this.random);
+    // Keys have a source of their own: without them, a seed is the same history as before there were keys.
+    this.plan = planWorld(this.random, new Random(seed ^ 0x6b6579));
     this.network = new Network(this.clock, this.random, this.plan);
     this.holds = new ClientHolds(() => this.clock.now());
     this.storeClock = new SkewedClock(this.clock);

@@ -32,11 +32,13 @@ const costs = fc.dictionary(fc.constantFrom("tokens", "requests", "a-b_c"), amou
   maxKeys: 3,
   noNullPrototype: true,
 });
+const keys = fc.dictionary(fc.constantFrom("tenant", "user"), text, { maxKeys: 2, noNullPrototype: true });
+const demand = maybe(fc.record({ width: maybe(width), cost: maybe(costs), keys: maybe(keys) }));
 const charge = maybe(
   fc.record({
     at: instant,
     costs,
-    asked: maybe(costs),
+    asked: demand,
     short: maybe(fc.array(text, { maxLength: 2 })),
     counted: maybe(amount),
   }),
@@ -70,8 +72,7 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
     openMs: amount,
     isInside: flag,
     awayAt: maybe(instant),
-    width,
-    cost: maybe(costs),
+    demand,
   },
   budget: {
     limit: amount,

@@ -172,7 +172,7 @@ export function offerOf(name: string, now: number, lapsesAt = now + 50): OfferRe
 }
 
 export function waiterOf(name: string, now: number, more: Partial<WaiterRecord> = {}): WaiterRecord {
-  const rest = { instance: "one", bucket: `b-${name}`, weight: 1, openMs: 60_000, isInside: true, width: 1 };
+  const rest = { instance: "one", bucket: `b-${name}`, weight: 1, openMs: 60_000, isInside: true };
   return { kind: "waiter", key: `s-${name}`, ...rest, arrivedAt: now, deadlineAt: now + 20_000, ...more };
 }
 

@@ -31,9 +31,11 @@ export function restartCases(newHost: NewHost, subject: () => StoreUnderTest, sk
       await host.accept({
         head: { slots: Number.POSITIVE_INFINITY, fence, fullAt: now + 60_000, chargeLevel: 1 / 3 },
         puts: [
-          waiterOf("b", now, { cost: { tokens: 0.1 } }),
+          waiterOf("b", now, { demand: { cost: { tokens: 0.1 } } }),
           { ...accountOf("b", now, 0.1 + 0.2), charged: 7.5 },
-          leaseOf("c", fence, now, { charge: { at: now, costs: { tokens: 3 }, asked: { tokens: 3 }, counted: 3 } }),
+          leaseOf("c", fence, now, {
+            charge: { at: now, costs: { tokens: 3 }, asked: { cost: { tokens: 3 } }, counted: 3 },
+          }),
           budgetAt(now),
         ],
       });

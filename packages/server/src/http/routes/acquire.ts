@@ -115,7 +115,7 @@ function beginRequest(
   waitMs: number | undefined,
   signal: CallSignal | undefined,
 ): BeginRequest {
-  const { throttleTimeWindowSeconds, limit, maxWaitMs, width, cost } = call;
+  const { throttleTimeWindowSeconds, limit, maxWaitMs, width, cost, keys } = call;
   const throttleWindowMs = isPositive(throttleTimeWindowSeconds) ? throttleTimeWindowSeconds * 1000 : undefined;
   return {
     host,
@@ -128,6 +128,7 @@ function beginRequest(
     maxWaitMs,
     width,
     cost,
+    keys,
     signal,
   };
 }

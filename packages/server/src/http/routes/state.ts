@@ -111,6 +111,7 @@ function hostState(
       usedMs,
     })),
     ...(stored === undefined || stored.budgets.length === 0 ? {} : { budgets: stored.budgets.map(budgetState) }),
+    keys: (stored?.keys ?? []).map(({ slots, ...key }) => ({ ...key, ...(slots === undefined ? {} : { slots }) })),
     slots: [...(stored?.leases ?? [])],
     sessions: inOrder(looked?.waiting ?? [])
       .slice(from, from + count)

@@ -27,7 +27,8 @@ export const arrivalOrder: Rule = {
       const { instances } = history.facts.of(host);
       if (timing === undefined || instances === undefined) {
         found.unjudged.add("the configuration, instances, transitMs or promptMs of a host is unknown");
-      } else if (mayFillPool(history, host, sessions)) found.unjudged.add("the waiter pool of a host may be full");
+      } else if (history.facts.of(host).hadKeys) found.unjudged.add("a host has keys, which hold back single requests");
+      else if (mayFillPool(history, host, sessions)) found.unjudged.add("the waiter pool of a host may be full");
       else {
         const graceMs = instances > 1 ? timing.promptMs : 0;
         for (const ofBucket of groupBy(sessions, ({ bucket }) => bucket).values()) {

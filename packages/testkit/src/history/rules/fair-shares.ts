@@ -51,6 +51,7 @@ function unfit(history: History, host: string, sessions: readonly Session[], con
   if (maxSlotPerIp > 0 && maxSlotPerIp < maxSlotPerHost) return "the buckets of a host have a limit of their own";
   if (config.ipCooldownSeconds > 0 || config.hasSpacing) return "a host has cooldown or spacing";
   if (config.hasBudgets) return "a host has budgets";
+  if (config.hasKeys) return "a host has keys";
   if (config.order !== "slot-seconds" || config.isWeighted) return "the order of a host is not by slot-seconds";
   if (mayFillPool(history, host, sessions)) return "the waiter pool of a host may be full";
   return undefined;

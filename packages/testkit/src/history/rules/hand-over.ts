@@ -37,6 +37,8 @@ export const handOver: Rule = {
           .some(({ hasBudgets }) => hasBudgets)
       ) {
         found.unjudged.add("a host has budgets, for which slots may stay free");
+      } else if (history.facts.of(host).hadKeys) {
+        found.unjudged.add("a host has keys, for which slots may stay free");
       } else if (mayFillPlaces(history, host, sessions)) {
         found.unjudged.add("clients that left may have all places of a bucket in the waiter pool");
       } else new HostSlots(history, host, sessions, timing, found).judge(slots);

@@ -1,6 +1,6 @@
 /**
- * HIST1  At no time do clients certainly hold more slots than the host has, or than a bucket may have; and a grant
- *     states a limit that was in force.
+ * HIST1  At no time do clients certainly hold more slots than the host has, or than a bucket or all requests with the same
+ *     value of a key may have; and a grant states a limit that was in force.
  *
  * A slot is certainly held from the arrival of its answer until its client sends a release or a cancellation, an
  * operator sends a revocation, or the lease ends, counted from the sending of the last successful call. Slots of one
@@ -12,6 +12,7 @@
  * the highest that a grant of the host states, and limits of buckets are not judged. After lost commits or a jump of the
  * store's clock, slots of earlier sessions do not count. Cost: O(n log n).
  */
+import type { Config } from "../facts.ts";
 import { groupBy } from "../group-by.ts";
 import type { History, Session, Slot } from "../history.ts";
 import { certainEnd } from "../history.ts";
@@ -19,7 +20,7 @@ import { Findings, type Rule } from "../rule.ts";
 
 export const limits: Rule = {
   name: "HIST1",
-  title: "limits of hosts and buckets",
+  title: "limits of hosts, buckets and keys",
   judge(history) {
     const found = new Findings("HIST1", history);
     for (const [host, sessions] of history.byHost()) {
@@ -37,7 +38,9 @@ export const limits: Rule = {
       }
       found.judged += slots.length;
       sweep(history, host, slots, most, "slots of the host", found);
-      if (!isSemaphore) judgeBuckets(history, host, sessions, found);
+      if (isSemaphore) continue;
+      judgeBuckets(history, host, sessions, found);
+      judgeKeys(history, host, sessions, found);
     }
     return found;
   },
@@ -51,6 +54,20 @@ function judgeBuckets(history: History, host: string, sessions: readonly Session
     const most = (from: number, to: number) => facts.most("maxSlotPerIp", from, to) ?? Number.POSITIVE_INFINITY;
     const slots = ofBucket.flatMap((session) => session.slots);
     sweep(history, host, slots, most, `slots of the bucket ${JSON.stringify(bucket)}`, found);
+  }
+}
+
+function judgeKeys(history: History, host: string, sessions: readonly Session[], found: Findings): void {
+  const facts = history.facts.of(host);
+  for (const name of new Set(sessions.flatMap(({ keys }) => Object.keys(keys)))) {
+    const withKey = sessions.filter(({ keys }) => keys[name] !== undefined && keys[name] !== "");
+    for (const [value, ofValue] of groupBy(withKey, ({ keys }) => keys[name] as string)) {
+      const slotsOf = ({ keys }: Config) =>
+        keys[name]?.for?.[value]?.slots ?? keys[name]?.slots ?? Number.POSITIVE_INFINITY;
+      const most = (from: number, to: number) => Math.max(...facts.during(from, to).map(slotsOf));
+      const slots = ofValue.flatMap((session) => session.slots);
+      sweep(history, host, slots, most, `slots of the key ${name} = ${JSON.stringify(value)}`, found);
+    }
   }
 }
 

@@ -1,0 +1,49 @@
+/** Amounts by the names of budgets. */
+export type Costs = { readonly [budget: string]: number };
+
+/** The values of a request for the keys of a host, by the name of the key. */
+export type KeyValues = { readonly [key: string]: string };
+
+/**
+ * What a request asks for besides its place in the queue. It goes unchanged from the first call into the token of the
+ * session, the waiter and the decision. Most requests ask for nothing special: they have no demand at all.
+ */
+export interface Demand {
+  /** How many slots the session needs. They are granted together. Absent: 1. */
+  readonly width?: number | undefined;
+  /** What the request costs, by the name of the budget. A budget that is not named costs its default. */
+  readonly cost?: Costs | undefined;
+  /** Whose limits apply besides those of the host and the bucket: the values of the host's keys. */
+  readonly keys?: KeyValues | undefined;
+}
+
+/** The demand of a first call, in the one form in which it is kept. Undefined: one slot, and nothing special. */
+export function demandOf({ width = 1, cost, keys }: Demand): Demand | undefined {
+  const given = keys === undefined ? [] : Object.entries(keys).filter(([, value]) => value !== "");
+  if (width === 1 && isEmpty(cost) && given.length === 0) return undefined;
+  return {
+    ...(width === 1 ? {} : { width }),
+    ...(isEmpty(cost) ? {} : { cost }),
+    ...(given.length === 0 ? {} : { keys: Object.fromEntries(given) }),
+  };
+}
+
+/** How many slots the demand needs. */
+export function widthOf(demand: Demand | undefined): number {
+  return demand?.width ?? 1;
+}
+
+/** Whether two demands in their kept form ask for the same. */
+export function isSameDemand(a: Demand | undefined, b: Demand | undefined): boolean {
+  return a === b || (widthOf(a) === widthOf(b) && isSameMap(a?.cost, b?.cost) && isSameMap(a?.keys, b?.keys));
+}
+
+/** Whether two objects have the same entries, whatever their order. */
+function isSameMap<T>(a: { readonly [name: string]: T } = {}, b: { readonly [name: string]: T } = {}): boolean {
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
+}
+
+function isEmpty(map: object | undefined): boolean {
+  return map === undefined || Object.keys(map).length === 0;
+}

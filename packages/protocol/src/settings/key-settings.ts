@@ -1,0 +1,144 @@
+import { LIMITS } from "../limits.ts";
+import {
+  type BudgetConfig,
+  type BudgetPolicies,
+  budgetProblems,
+  isRecord,
+  NAME,
+  resolveBudgets,
+} from "./budget-settings.ts";
+import type { Settings } from "./setting.ts";
+
+/** The keys of one key in `keys`, of `fairQueue` or of a host, besides `budgets` and `for`. */
+export const KEY_SETTINGS = {
+  slots: { type: "integer", unit: "count", min: 1 },
+  required: { type: "flag", default: false },
+} as const satisfies Settings;
+
+/** The key that every request with a bucket has: the bucket itself. It takes budgets only. */
+export const BUCKET_KEY = "bucket";
+
+/** The limits of one value of a key. */
+export interface KeyLimits {
+  readonly slots?: number;
+  readonly budgets?: BudgetPolicies;
+}
+
+/** A key as the engine and stores have it. */
+export interface KeyPolicy extends KeyLimits {
+  readonly name: string;
+  readonly isRequired?: true;
+  /** The whole limits of values that have their own. */
+  readonly for?: { readonly [value: string]: KeyLimits };
+}
+
+interface ValueConfig {
+  readonly slots?: number | undefined;
+  readonly budgets?: { readonly [name: string]: BudgetConfig } | undefined;
+}
+
+/** One key of a configuration. */
+interface KeyConfig extends ValueConfig {
+  readonly required?: boolean | undefined;
+  readonly for?: { readonly [value: string]: ValueConfig } | undefined;
+}
+
+/** Keys of a configuration in the engine's units, from narrow to wide. A list: JSON columns do not keep the order of names. */
+export function resolveKeys(keys: { readonly [name: string]: KeyConfig } = {}): readonly KeyPolicy[] | undefined {
+  const policies = Object.entries(keys).map(([name, { required, for: values, ...limits }]): KeyPolicy => {
+    const own = Object.entries(values ?? {}).map(([value, more]) => [value, limitsOf(limits, more)]);
+    return {
+      name,
+      ...limitsOf(limits),
+      ...(required === true ? { isRequired: true } : {}),
+      ...(own.length === 0 ? {} : { for: Object.fromEntries(own) as { readonly [value: string]: KeyLimits } }),
+    };
+  });
+  return policies.length === 0 ? undefined : policies;
+}
+
+/** A value of `for` keeps what it does not name. */
+function limitsOf(limits: ValueConfig, own: ValueConfig = {}): KeyLimits {
+  const slots = own.slots ?? limits.slots;
+  const budgets = resolveBudgets({ ...limits.budgets, ...own.budgets });
+  return { ...(isAbsent(slots) ? {} : { slots }), ...(budgets === undefined ? {} : { budgets }) };
+}
+
+/** The limits of one value of a key. */
+export function keyLimitsOf(key: KeyPolicy, value: string): KeyLimits {
+  return key.for !== undefined && Object.hasOwn(key.for, value) ? (key.for[value] as KeyLimits) : key;
+}
+
+/** What is wrong with the keys of a configuration, as a sentence each, with the path of the key. */
+export function keyProblems(keys: unknown, path: string): string[] {
+  if (!isRecord(keys)) return [`Expected \`${path}\` to be an object of keys, got ${JSON.stringify(keys)}`];
+  const count = Object.keys(keys).length;
+  return [
+    ...(count > LIMITS.keys ? [`Expected \`${path}\` to have at most ${LIMITS.keys} keys, got ${count}`] : []),
+    ...Object.entries(keys).flatMap(([name, key]) => keyProblem(name, key, `${path}.${name}`)),
+  ];
+}
+
+function keyProblem(name: string, key: unknown, path: string): string[] {
+  if (!isRecord(key)) return [`Expected \`${path}\` to be an object, got ${JSON.stringify(key)}`];
+  const { required, for: values, ...limits } = key;
+  const isNamed = NAME.test(name);
+  return [
+    ...(isNamed
+      ? []
+      : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`]),
+    ...(isAbsent(required) || typeof required === "boolean"
+      ? []
+      : [`Expected \`${path}.required\` to be true or false, got ${JSON.stringify(required)}`]),
+    ...(name === BUCKET_KEY ? bucketProblems(key, path) : []),
+    ...limitsProblems(limits, path),
+    ...(isAbsent(values) ? [] : valueProblems(values, `${path}.for`)),
+  ];
+}
+
+/** The slots of a bucket have their own setting. */
+function bucketProblems(key: { readonly [field: string]: unknown }, path: string): string[] {
+  const slots = [key["slots"], ...Object.values(Object(key["for"])).map((value) => Object(value).slots)];
+  return [
+    ...(slots.every(isAbsent)
+      ? []
+      : [`Expected \`${path}\` to have budgets only: the slots of a bucket are \`maxSlotPerIp\``]),
+    ...(key["required"] === true
+      ? [`Expected \`${path}.required\` to be absent: requests without a bucket share one`]
+      : []),
+  ];
+}
+
+function valueProblems(values: unknown, path: string): string[] {
+  if (!isRecord(values)) return [`Expected \`${path}\` to be an object, got ${JSON.stringify(values)}`];
+  const count = Object.keys(values).length;
+  const { keyValues, keyValueLength } = LIMITS;
+  return [
+    ...(count > keyValues ? [`Expected \`${path}\` to have at most ${keyValues} values, got ${count}`] : []),
+    ...Object.entries(values).flatMap(([value, limits]) => {
+      const at = `${path}.${value}`;
+      if (value === "" || Array.from(value).length > keyValueLength)
+        return [`Expected the value \`${at}\` to have 1 to ${keyValueLength} characters`];
+      return isRecord(limits)
+        ? limitsProblems(limits, at)
+        : [`Expected \`${at}\` to be an object, got ${JSON.stringify(limits)}`];
+    }),
+  ];
+}
+
+function limitsProblems(limits: { readonly [field: string]: unknown }, path: string): string[] {
+  const { slots, budgets, ...unknown } = limits;
+  const isCount = Number.isInteger(slots) && (slots as number) >= 1;
+  return [
+    ...Object.keys(unknown).map((field) => `Unknown key \`${path}.${field}\``),
+    ...(isAbsent(slots) || isCount
+      ? []
+      : [`Expected \`${path}.slots\` to be a whole number from 1 up, got ${JSON.stringify(slots)}`]),
+    ...(isAbsent(budgets) ? [] : budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets)),
+  ];
+}
+
+/** A file may have `null` in place of a key that it leaves out. */
+function isAbsent(value: unknown): value is undefined | null {
+  return value === undefined || value === null;
+}

@@ -1,0 +1,60 @@
+import { BUCKET_KEY, type Demand, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
+import { accountsOf, budgetOfAccount, policyOfAccount } from "../book/accounts.ts";
+import type { Book } from "../book/book.ts";
+import { valueOf } from "../book/ladder.ts";
+import type { WaiterRecord } from "../book/records.ts";
+import { bucketLimit } from "../host-policy.ts";
+import type { Impossible } from "../inputs.ts";
+
+/** Requests that the limits of the host can never allow. */
+
+type Asking = Pick<WaiterRecord, "bucket" | "demand">;
+
+/** Why the limits can never allow the session. Undefined: they can. `slots`: of the host. */
+export function impossible(book: Book, asking: Asking, slots: number): Impossible | undefined {
+  return tooWide(book, asking, slots) ?? tooDear(book, asking);
+}
+
+function tooWide({ policy }: Book, asking: Asking, slots: number): Impossible | undefined {
+  const value = widthOf(asking.demand);
+  const most = bucketLimit(policy, asking.bucket);
+  if (value > slots) return { field: "width", value, most: slots, limit: "the number of slots of the host" };
+  if (value > most) return { field: "width", value, most, limit: "the most slots of one bucket" };
+  for (const key of policy.keys ?? []) {
+    const own = valueOf(key, asking);
+    const ofKey = own === undefined ? undefined : keyLimitsOf(key, own).slots;
+    if (ofKey !== undefined && value > ofKey)
+      return { field: "width", value, most: ofKey, limit: `the slots of \`keys.${key.name}\`` };
+  }
+  return undefined;
+}
+
+function tooDear({ policy, index }: Book, asking: Asking): Impossible | undefined {
+  for (const { account, amount: value } of accountsOf(policy, asking, index.refills)) {
+    const { burst: most = Number.POSITIVE_INFINITY, isShadow } = policyOfAccount(policy, account) ?? {};
+    const [name, key] = [budgetOfAccount(account), account.split(" ")[1]];
+    const limit = key === undefined ? "the burst of the budget" : `the burst of the budget of \`keys.${key}\``;
+    if (value > most && isShadow !== true) return { field: `cost.${name}`, value, most, limit };
+  }
+  return undefined;
+}
+
+/** A cost of a budget, or a key, that the host does not have, or a key that it requires. */
+export function unknownDemand({ policy }: Book, { cost = {}, keys = {} }: Demand = {}): Impossible | undefined {
+  const known = policy.keys ?? [];
+  const names = [
+    policy.budgets ?? {},
+    ...known.flatMap((key) => [key, ...Object.values(key.for ?? {})]).map(({ budgets }) => budgets ?? {}),
+  ];
+  const budget = Object.keys(cost).find((one) => !names.some((budgets) => Object.hasOwn(budgets, one)));
+  if (budget !== undefined) return absent(`cost.${budget}`, cost[budget], "budget");
+  const key = Object.keys(keys).find((one) => one === BUCKET_KEY || !known.some(({ name }) => name === one));
+  if (key !== undefined) return absent(`keys.${key}`, keys[key], "key");
+  const missing = known.find(({ name, isRequired }) => isRequired === true && !Object.hasOwn(keys, name));
+  if (missing === undefined) return undefined;
+  return { field: `keys.${missing.name}`, value: undefined, most: undefined, limit: "because the host requires it" };
+}
+
+function absent(field: string, value: number | string | undefined, what: string): Impossible {
+  return { field, value, most: undefined, limit: `because the host has no such ${what}` };
+}
