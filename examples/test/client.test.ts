@@ -46,6 +46,19 @@ test("the spans of two jobs show that one waited for the other, and the metrics 
   ]);
 }, 120_000);
 
+test("three processes share the tokens of a model API over the service: no more than the budget, in equal parts", async () => {
+  const program = fileURLToPath(new URL("../dist/model-api-fleet.js", import.meta.url));
+  const text = await output(program, {}, ["--seconds", "5"]);
+  const [, used = ""] = /^used +([\d.]+) % of what the budget allows$/m.exec(text) ?? [];
+  expect(Number(used)).toBeGreaterThan(40);
+  expect(Number(used)).toBeLessThanOrEqual(100);
+  const shares = [...text.matchAll(/^(?:red|green|blue) +(\d+) tokens$/gm)].map(([, tokens]) => Number(tokens));
+  expect(shares).toHaveLength(3);
+  expect(Math.min(...shares) / Math.max(...shares)).toBeGreaterThan(0.6);
+  const [, refused, all] = /^refused (\d+) of (\d+) requests$/m.exec(text) ?? [];
+  expect(Number(refused)).toBeLessThanOrEqual(Number(all) / 50);
+}, 60_000);
+
 /** Runs this number of processes; how many jobs they did, and how many at the same time. */
 async function atOnce(file: string, processes: number, environment: Record<string, string>) {
   const outputs = await Promise.all(Array.from({ length: processes }, () => output(file, environment)));
@@ -60,9 +73,9 @@ async function atOnce(file: string, processes: number, environment: Record<strin
   return { jobs: lines.length / 2, most };
 }
 
-function output(file: string, environment: Record<string, string>): Promise<string> {
+function output(file: string, environment: Record<string, string>, args: readonly string[] = []): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file], { env: { ...process.env, ...environment } });
+    const child = spawn(process.execPath, [file, ...args], { env: { ...process.env, ...environment } });
     let text = "";
     child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (text += chunk.toString()));

@@ -191,6 +191,44 @@ class Leases:
         self.lose(work)
 
 
+class Budgets:
+    def left_of_tokens(self):
+        return next(int(budget["available"]) for budget in self.state()["budgets"] if budget["name"] == "tokens")
+
+    def test_slots_and_units_are_taken_together_and_unused_units_are_given_back(self):
+        def work(slot):
+            slot.report(200)
+            slot.report(used={"tokens": 100})
+            return slot.charged, self.state()["inFlight"], self.left_of_tokens()
+
+        request = self.request(width=2, cost={"tokens": 600})
+        self.assertEqual(self.run_in(request, work), ({"requests": 1, "tokens": 600}, 2, 400))
+        self.until(0, 0)
+        self.assertEqual(self.left_of_tokens(), 900)
+        [release] = self.calls("release")
+        self.assertEqual((release["status"], release["used"]), (200, {"tokens": 100}))
+
+    def test_a_caller_waits_for_the_budget_and_sees_which(self):
+        places = []
+        with self.request(cost={"tokens": 900}) as slot:
+            slot.report(used={"tokens": 0})
+            request = self.request(cost={"tokens": 200}, on_pending=places.append)
+            waiting = Running(lambda: self.run_in(request, lambda second: second.charged["tokens"]))
+            eventually(lambda: [place.blocked_by for place in places], lambda causes: "budget:tokens" in causes)
+        self.assertEqual(waiting.end(), 200)
+
+    def test_a_request_that_can_never_be_granted_is_refused(self):
+        for demand in ({"width": 4}, {"cost": {"tokens": 1_001}}, {"cost": {"images": 1}}):
+            with self.assertRaises(RefusedError) as caught:
+                self.run_in(self.request(**demand), lambda slot: None)
+            self.assertEqual((caught.exception.status, caught.exception.problem), (400, "IMPOSSIBLE"))
+
+    def test_a_semaphore_grants_several_slots_together(self):
+        self.host = f"sem:{self.host}"
+        request = self.client().semaphore(self.host[4:], 3, width=2)
+        self.assertEqual(self.run_in(request, lambda slot: (self.state()["inFlight"], slot.charged)), (2, {}))
+
+
 class SyncOutcomes(Sync, Outcomes, WorldCase):
     pass
 
@@ -205,6 +243,14 @@ class SyncFailures(Sync, Failures, WorldCase):
 
 class AsyncFailures(Async, Failures, WorldCase):
     pass
+
+
+class SyncBudgets(Sync, Budgets, WorldCase):
+    end = "budget.example"
+
+
+class AsyncBudgets(Async, Budgets, WorldCase):
+    end = "budget.example"
 
 
 class SyncLeases(Sync, Leases, WorldCase):

@@ -196,6 +196,10 @@ class Options(unittest.TestCase):
             (lambda: SlotClient("http://example.com").slot(""), "`hostname`"),
             (lambda: SlotClient("http://example.com").slot("a", max_wait=-1), "`max_wait`"),
             (lambda: SlotClient("http://example.com").semaphore("a", 0), "`slots`"),
+            (lambda: SlotClient("http://example.com").semaphore("a", 2, width=0), "`width`"),
+            (lambda: SlotClient("http://example.com").slot("a", width=1.5), "`width`"),
+            (lambda: SlotClient("http://example.com").slot("a", cost={"tokens": -1}), "`cost`"),
+            (lambda: SlotClient("http://example.com").slot("a", cost=["tokens"]), "`cost`"),
         ]
         for make, name in cases:
             with self.subTest(name):

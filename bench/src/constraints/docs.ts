@@ -53,7 +53,7 @@ function peersSection(report: Report): string[] {
     "time. A recorder outside the processes sees each start and end. *Slots over* is the most that ran at once, above the limit.",
     "*Tokens over* is the most that any interval cost above burst + rate × its length; *without under-estimates* counts a request",
     "with at most its estimate, because no limiter can know more before the work has ended. *Utilisation* is the true cost per second ÷",
-    `${tokensPerSecond}. *Slots leaked* is how many of the ${total} slots a fresh process cannot take, after all three were killed and their time has passed.`,
+    `${tokensPerSecond}. *Jain* is 1 if all tenants get the same. *Slots leaked* is how many of the ${total} slots a fresh process cannot take, after all three were killed and their time has passed.`,
     "",
     ...figureTable({ samples: report.peers }),
     "",

@@ -20,8 +20,14 @@ export function judge(runs: readonly Run[], from: number, to: number): Figures {
     "… without under-estimates": tokensOver(runs, ({ cost, estimate }) => Math.min(cost, estimate)),
     utilisation: (sum(costs) * 1000) / (LIMITS.tokensPerSecond * (to - from)),
     "Jain of cost": jain(costs),
+    "Jain of slot time": jain(TENANTS.map(({ name }) => slotTimeOf(runs, name, from, to))),
     "requests per second": (inside.length * 1000) / (to - from),
   };
+}
+
+function slotTimeOf(runs: readonly Run[], name: string, from: number, to: number): number {
+  const own = runs.filter(({ tenant }) => tenant === name);
+  return sum(own.map(({ startedAt, endedAt }) => Math.max(0, Math.min(endedAt, to) - Math.max(startedAt, from))));
 }
 
 /** The most that ran at the same time under one name, above the limit. */

@@ -11,7 +11,7 @@ import { THIS_CHECKOUT } from "@slotkeeper/testkit/fleet";
 import { writeConstraintsPart } from "../page.ts";
 import { roundsOf } from "../rounds.ts";
 import { measureAll } from "../service/measure.ts";
-import { CONSTRAINT_NAMES, s1With } from "../service/scenarios/s1-with.ts";
+import { BUILT_NAMES, CONSTRAINT_NAMES, s1With } from "../service/scenarios/s1-with.ts";
 import { renderConstraintsPart } from "./docs.ts";
 import type { Figures } from "./judge.ts";
 import { casesOf, type Report, renderReport } from "./report.ts";
@@ -22,7 +22,7 @@ const ROWS = ["S1", ...SUBJECTS.map(({ id }) => id)];
 const HELP = `Usage: npm run bench:constraints -- [options]
 
   --only ROWS       these rows, with commas between them: ${ROWS.join(", ")} (all)
-  --with NAMES      the constraints of S1: ${CONSTRAINT_NAMES.join(", ")} (all)
+  --with NAMES      the constraints of S1: ${CONSTRAINT_NAMES.join(", ")} (${BUILT_NAMES.join(", ")})
   --against FOLDER  another checkout with a build: plain S1 beside its service
   --rounds N        rounds of S1 (3; in short mode 1)
   --kills N         kills of a process in each run of a peer (6; in short mode 1)
@@ -35,7 +35,7 @@ const HELP = `Usage: npm run bench:constraints -- [options]
 const { values } = parseArgs({
   options: {
     only: { type: "string", default: ROWS.join(",") },
-    with: { type: "string", default: CONSTRAINT_NAMES.join(",") },
+    with: { type: "string", default: BUILT_NAMES.join(",") },
     against: { type: "string" },
     rounds: { type: "string" },
     kills: { type: "string" },
@@ -61,18 +61,35 @@ if (unknown.length > 0) {
 const commitOf = (folder: string) =>
   execFileSync("git", ["-C", folder, "rev-parse", "--short=8", "HEAD"], { encoding: "utf8" }).trim();
 
+/** The machine is nearly idle while a subject runs, so two run at the same time. */
+const AT_ONCE = 2;
+
+async function measurePeers(kills: number): Promise<Pick<Report, "peers" | "skipped">> {
+  const peers: { [id in SubjectId]?: Figures[] } = {};
+  const skipped: { [id in SubjectId]?: string } = {};
+  const left = SUBJECTS.filter(({ id }) => only.includes(id));
+  // In the order of the table, whichever ends first.
+  for (const { id } of left) peers[id] = [];
+  const runNext = async () => {
+    for (let subject = left.shift(); subject !== undefined; subject = left.shift()) {
+      const why = subject.missing();
+      process.stderr.write(`${subject.id}${why === undefined ? "" : ` is skipped: ${why}`}\n`);
+      if (why === undefined) peers[subject.id]?.push(await runSubject(subject, kills));
+      else {
+        skipped[subject.id] = why;
+        delete peers[subject.id];
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, runNext));
+  return { peers, skipped };
+}
+
 async function measured(): Promise<Report> {
   const { against, short: isShort } = values;
   const rounds = roundsOf(values.rounds, isShort, 3);
   const kills = Number(values.kills ?? (isShort ? 1 : 6));
-  const peers: { [id in SubjectId]?: Figures[] } = {};
-  const skipped: { [id in SubjectId]?: string } = {};
-  for (const subject of SUBJECTS.filter(({ id }) => only.includes(id))) {
-    const why = subject.missing();
-    process.stderr.write(`${subject.id}${why === undefined ? "" : ` is skipped: ${why}`}\n`);
-    if (why === undefined) peers[subject.id] = [await runSubject(subject, kills)];
-    else skipped[subject.id] = why;
-  }
+  const { peers, skipped } = await measurePeers(kills);
   const scenario = s1With(values.with.split(","), against !== undefined);
   return {
     node: process.version,

@@ -57,7 +57,10 @@ export class Recorder {
   #listenTo(socket: Socket): void {
     const open = new Map<number, Run>();
     this.#connected++;
-    createInterface({ input: socket }).on("line", (text) => {
+    const lines = createInterface({ input: socket });
+    // A process that is killed may reset its connection. What counts is that it is closed.
+    lines.on("error", () => {});
+    lines.on("line", (text) => {
       const line = JSON.parse(text) as Line;
       if ("start" in line) {
         const { start, user, tenant, estimate, cost } = line;
@@ -70,7 +73,6 @@ export class Recorder {
         socket.write(`${line.end}\n`);
       }
     });
-    socket.on("error", () => {});
     socket.on("close", () => {
       this.#connected--;
       for (const [id, run] of open) {

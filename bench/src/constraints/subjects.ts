@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { Fleet, ServeProcess } from "@slotkeeper/testkit/fleet";
+import { isBuilt } from "../service/scenarios/s1-with.ts";
 import { LEASE_MS, LIMITS } from "./job.ts";
 import { missingRedis, startRedis } from "./redis.ts";
 
@@ -30,20 +31,34 @@ export interface Subject {
 
 export const PROCESSES = 3;
 
-const FAIR_QUEUE: FairQueueConfig = {
-  maxSlotPerHost: LIMITS.total,
-  maxSlotPerIp: -1,
-  zombieTimeoutSeconds: LEASE_MS / 1000,
-  budgets: { tokens: { limit: LIMITS.tokensPerSecond, perSeconds: 1, burst: LIMITS.burst } },
-  ...(process.env["NO_KEYS"] === undefined
-    ? { keys: { user: { slots: LIMITS.user }, tenant: { slots: LIMITS.tenant } }, order: "budget:tokens" as "fifo" }
-    : { maxSlotPerIp: LIMITS.tenant }),
-};
+const BUDGETS = { tokens: { limit: LIMITS.tokensPerSecond, perSeconds: 1, burst: LIMITS.burst } };
+
+/** The settings that this version has. `missing`: what it does not have yet. */
+function settings(): { readonly fairQueue: FairQueueConfig; readonly missing: readonly string[] } {
+  const keys = { keys: { user: { slots: LIMITS.user }, tenant: { slots: LIMITS.tenant } } };
+  const order = { order: "budget:tokens", budgets: BUDGETS };
+  const fairQueue = {
+    maxSlotPerHost: LIMITS.total,
+    maxSlotPerIp: isBuilt(keys) ? -1 : LIMITS.tenant,
+    zombieTimeoutSeconds: LEASE_MS / 1000,
+    budgets: BUDGETS,
+    ...(isBuilt(keys) ? keys : {}),
+    ...(isBuilt(order) ? order : {}),
+  } as FairQueueConfig;
+  const missing = [
+    ...(isBuilt(keys) ? [] : ["limit for each user"]),
+    ...(isBuilt(order) ? [] : ["order by cost (tenants share slot time instead)"]),
+  ];
+  return { fairQueue, missing };
+}
+
+const OURS = settings();
+const NOT_YET = OURS.missing.length === 0 ? [] : [`this version has no ${OURS.missing.join(", and no ")}`];
 
 async function startService(): Promise<Backend> {
   const folder = mkdtempSync(join(tmpdir(), "slotkeeper-bench-"));
   const file = join(folder, "config.json");
-  writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", fairQueue: FAIR_QUEUE }));
+  writeFileSync(file, JSON.stringify({ listen: "127.0.0.1:0", logLevel: "warn", fairQueue: OURS.fairQueue }));
   const service = await ServeProcess.start(file);
   const stop = async () => {
     await service.kill();
@@ -53,7 +68,7 @@ async function startService(): Promise<Backend> {
 }
 
 async function startServiceFleet(): Promise<Backend> {
-  const fleet = await Fleet.start({ instances: PROCESSES, fairQueue: FAIR_QUEUE, postgres: { isDurable: true } });
+  const fleet = await Fleet.start({ instances: PROCESSES, fairQueue: OURS.fairQueue, postgres: { isDurable: true } });
   const killBeside = async (process: number) => {
     await fleet.processes[process]?.kill();
     await fleet.launch(process);
@@ -66,18 +81,21 @@ async function startOnRedis(): Promise<Backend> {
   return { addressOf: () => address, stop };
 }
 
-const ours = { missing: () => undefined };
+function ours(id: SubjectId, about: string, start: Subject["start"], ...notes: string[]): Subject {
+  const note = [...notes, ...NOT_YET].join("; ");
+  return { id, about, start, missing: () => undefined, ...(note === "" ? {} : { note }) };
+}
+
 const onRedis = { missing: missingRedis, start: startOnRedis };
 
 export const SUBJECTS: readonly Subject[] = [
-  { id: "slotkeeper", about: "Slotkeeper, one service", start: startService, ...ours },
-  {
-    id: "slotkeeper-fleet",
-    about: "Slotkeeper, three instances on PostgreSQL",
-    note: "each process calls its own instance, and both are killed at the same time",
-    start: startServiceFleet,
-    ...ours,
-  },
+  ours("slotkeeper", "Slotkeeper, one service", startService),
+  ours(
+    "slotkeeper-fleet",
+    "Slotkeeper, three instances on PostgreSQL",
+    startServiceFleet,
+    "each process calls its own instance, and both are killed at the same time",
+  ),
   {
     id: "bullmq",
     about: "BullMQ, one queue",

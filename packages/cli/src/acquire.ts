@@ -14,8 +14,8 @@ export async function acquireCommand(args: readonly string[]): Promise<number> {
   if (problems !== undefined) return wrongUsage(problems, ACQUIRE);
   const signals = new Signals();
   try {
-    const { token, fence, expiresAt } = await acquireOverService(flags, signals.waiting);
-    process.stdout.write(isJson ? `${JSON.stringify({ slotToken: token, fence, expiresAt })}\n` : `${token}\n`);
+    const { token: slotToken, fence, expiresAt, charged } = await acquireOverService(flags, signals.waiting);
+    process.stdout.write(`${isJson ? JSON.stringify({ slotToken, fence, expiresAt, charged }) : slotToken}\n`);
     return EXIT.ok;
   } catch (error) {
     return signals.received === undefined ? serviceFailure(error, isJson) : exitOf(signals.received);

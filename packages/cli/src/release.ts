@@ -4,6 +4,7 @@ import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { readArguments, wrongUsage } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { sharedKeyHeaders } from "./service-flags.ts";
+import { amountProblems, amountsOf, joined } from "./wait-flags.ts";
 
 export async function releaseCommand(args: readonly string[]): Promise<ExitCode> {
   const read = await readArguments(args, RELEASE);
@@ -12,26 +13,31 @@ export async function releaseCommand(args: readonly string[]): Promise<ExitCode>
     values: flags,
     words: [slotToken],
   } = read;
-  const { status, url } = flags;
-  const problem = statusProblem(status);
-  if (problem !== undefined) return wrongUsage(problem, RELEASE);
+  const { status, used, url } = flags;
+  const problems = joined([statusProblem(status), ...amountProblems("--used", used)]);
+  if (problems !== undefined) return wrongUsage(problems, RELEASE);
   try {
-    const body = JSON.stringify({ slotToken, ...(status !== undefined && { status: Number(status) }) });
+    const reported = { used: amountsOf(used), ...(status !== undefined && { status: Number(status) }) };
+    const body = JSON.stringify({ slotToken, ...reported });
     const headers = { "content-type": "application/json", ...sharedKeyHeaders(flags) };
     const answer = await callService(url, "/api/v0/fairqueue/release", { method: "POST", headers, body });
-    return report((answer as ReleaseAnswer).released !== false, flags.json === true);
+    return report(answer as ReleaseAnswer, flags.json === true);
   } catch (error) {
     return serviceFailure(error, flags.json === true);
   }
 }
 
-/** The service adds `released: false` if it knows at once that the token holds no slot. */
 interface ReleaseAnswer {
+  /** False if the service knows at once that the token holds no slot. */
   readonly released?: boolean;
+  /** What the service ignored because it is invalid. */
+  readonly ignored?: readonly string[];
 }
 
-function report(isReleased: boolean, isJson: boolean): ExitCode {
-  if (isJson) process.stdout.write(`${JSON.stringify({ result: "ok", ...(isReleased ? {} : { released: false }) })}\n`);
+function report(answer: ReleaseAnswer, isJson: boolean): ExitCode {
+  const { released: isReleased = true, ignored = [] } = answer;
+  if (ignored.length > 0) process.stderr.write(`The service ignored ${ignored.join(", ")}: no such charge.\n`);
+  if (isJson) process.stdout.write(`${JSON.stringify(answer)}\n`);
   else if (isReleased) process.stdout.write("released\n");
   else process.stderr.write("Nothing was released: this token holds no slot. It is wrong, or its slot has ended.\n");
   return isReleased ? EXIT.ok : EXIT.failed;

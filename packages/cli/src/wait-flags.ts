@@ -16,7 +16,10 @@ export function waitProblems({ host, bucket, max, width, cost, key, timeout }: W
     host === undefined ? "--host is required." : undefined,
     countProblem("--max", max),
     countProblem("--width", width),
-    ...(cost ?? []).map(costProblem),
+    ...amountProblems("--cost", cost),
+    max !== undefined && cost !== undefined
+      ? "--max and --cost cannot be combined: a semaphore has no budgets."
+      : undefined,
     ...(key ?? []).map(keyProblem),
     max !== undefined && key !== undefined ? "--max and --key cannot be combined." : undefined,
     max !== undefined && bucket !== undefined ? "--max and --bucket cannot be combined." : undefined,
@@ -26,7 +29,7 @@ export function waitProblems({ host, bucket, max, width, cost, key, timeout }: W
 
 /** The same for the flags of `--name`. */
 export function nameProblems(flags: WaitFlags & { readonly slots?: string | undefined }): string | undefined {
-  const others = (["host", "max", "bucket"] as const).filter((flag) => flags[flag] !== undefined);
+  const others = (["host", "max", "bucket", "cost"] as const).filter((flag) => flags[flag] !== undefined);
   return joined([
     ...others.map((flag) => `--name and --${flag} cannot be combined.`),
     countProblem("--slots", flags.slots),
@@ -35,7 +38,8 @@ export function nameProblems(flags: WaitFlags & { readonly slots?: string | unde
   ]);
 }
 
-function joined(problems: readonly (string | undefined)[]): string | undefined {
+/** One text for all problems, or `undefined` if there is none. */
+export function joined(problems: readonly (string | undefined)[]): string | undefined {
   return problems.filter((problem) => problem !== undefined).join("\n") || undefined;
 }
 
@@ -50,14 +54,15 @@ export function countOf(value: string | undefined): number | undefined {
   return value === undefined ? undefined : Number(value);
 }
 
-function costProblem(value: string): string | undefined {
-  const isSound = /^[^=]+=\d+(?:\.\d+)?$/.test(value);
-  return isSound
-    ? undefined
-    : `Expected --cost to be the name of a budget and a number, like tokens=3000, got "${value}".`;
+/** `name` is a flag of amounts of budgets, which may be repeated. */
+export function amountProblems(name: string, values: readonly string[] = []): string[] {
+  return values
+    .filter((value) => !/^[^=]+=\d+(?:\.\d+)?$/.test(value))
+    .map((value) => `Expected ${name} to be the name of a budget and a number, like tokens=3000, got "${value}".`);
 }
 
-function costsOf(values: readonly string[] | undefined): { readonly [budget: string]: number } | undefined {
+/** The amounts of a flag that `amountProblems` has checked. */
+export function amountsOf(values: readonly string[] | undefined): { readonly [budget: string]: number } | undefined {
   return (
     values && Object.fromEntries(values.map((value) => value.split("=")).map(([name, cost]) => [name, Number(cost)]))
   );
@@ -92,7 +97,7 @@ export function acquireBy(keeper: SlotClient, flags: WaitFlags, watched: Watched
     return keeper.acquire({
       hostname: host,
       maxWaitMs: waitMs,
-      cost: costsOf(flags.cost),
+      cost: amountsOf(flags.cost),
       keys: keysOf(flags.key),
       ...asked,
     });

@@ -51,6 +51,67 @@ async function pending(url: string): Promise<number> {
   return state.sessions.pending;
 }
 
+describe("widths and costs", () => {
+  const budgets = { tokens: { limit: 1_000, perSeconds: 1_000_000, default: 1 } };
+  const environment = { SLOTKEEPER_FAIR_QUEUE__HOSTS: JSON.stringify({ "example.com": { budgets } }) };
+
+  async function leftOf(url: string): Promise<number> {
+    const state = (await (await fetch(`${url}/api/v0/state`)).json()) as {
+      hosts: { budgets?: { available: number }[] }[];
+    };
+    return Math.floor(state.hosts[0]?.budgets?.[0]?.available ?? -1);
+  }
+
+  test("acquire takes its slots and units together, and release --used gives back what was not used", async () => {
+    const url = await serve(environment);
+    const asked = ["--host", "example.com", "--width", "2", "--cost", "tokens=600.5"];
+    const taken = await done(slotkeeper(["acquire", "--url", url, ...asked, "--json"]));
+    const { slotToken, charged } = JSON.parse(taken.out) as { slotToken: string; charged: object };
+    expect([charged, await inUse(url), await leftOf(url)]).toEqual([{ tokens: 600.5 }, 2, 399]);
+    const released = await done(slotkeeper(["release", "--url", url, "--used", "tokens=100", slotToken]));
+    expect(released).toEqual({ code: 0, out: "released\n", err: "" });
+    expect([await inUse(url), await leftOf(url)]).toEqual([0, 900]);
+  });
+
+  test("exec charges its cost", async () => {
+    const url = await serve(environment);
+    const command = ["--cost", "tokens=250", "--", process.execPath, "-e", ""];
+    expect((await done(slotkeeper(["exec", "--url", url, "--host", "example.com", ...command]))).code).toBe(0);
+    expect(await leftOf(url)).toBe(750);
+  });
+
+  test("release says what it ignored, and releases the slot", async () => {
+    const url = await serve(environment);
+    const { out } = await done(slotkeeper(["acquire", "--url", url, "--host", "example.com"]));
+    const released = await done(slotkeeper(["release", "--url", url, "--used", "images=3", "--json", out.trim()]));
+    expect(JSON.parse(released.out)).toEqual({ result: "ok", ignored: ["used.images"] });
+    expect([released.code, released.err, await inUse(url)]).toEqual([
+      0,
+      "The service ignored used.images: no such charge.\n",
+      0,
+    ]);
+  });
+
+  test.each([
+    [["acquire", "--host", "h", "--cost", "tokens"], "Expected --cost to be the name of a budget and a number"],
+    [["acquire", "--host", "h", "--cost", "tokens=-1"], 'like tokens=3000, got "tokens=-1".'],
+    [["acquire", "--host", "h", "--max", "2", "--cost", "tokens=1"], "--max and --cost cannot be combined"],
+    [["exec", "--name", "n", "--cost", "tokens=1", "--", "true"], "--name and --cost cannot be combined."],
+    [["release", "token", "--used", "=3"], "Expected --used to be the name of a budget and a number"],
+  ])("%j exits 2 and says why", async (args, text) => {
+    const { code, err } = await done(slotkeeper(args));
+    expect([code, err]).toEqual([2, expect.stringContaining(text)]);
+  });
+
+  test("a cost that the budget can never pay is refused with the field", async () => {
+    const url = await serve(environment);
+    const { code, err } = await done(
+      slotkeeper(["acquire", "--url", url, "--host", "example.com", "--cost", "tokens=1001"]),
+    );
+    expect([code, err]).toEqual([8, expect.stringMatching(/cost\.tokens.*1000/)]);
+  });
+});
+
 describe("acquire, status and release", () => {
   test("a slot is acquired, shown and released", async () => {
     const url = await serve();

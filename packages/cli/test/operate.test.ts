@@ -153,6 +153,23 @@ describe("who", () => {
     await waiting.exited;
   });
 
+  test("names the budget that the first one waits for, and shows what is left of it", async () => {
+    const budgets = { tokens: { limit: 1_000, perSeconds: 10_000_000, burst: 500 } };
+    const service = await serve({ SLOTKEEPER_FAIR_QUEUE__HOSTS: JSON.stringify({ [HOST]: { budgets } }) });
+    await hold(service, "--cost", "tokens=400");
+    const waiting = slotkeeper(["acquire", "--host", HOST, "--cost", "tokens=200", "--url", service.url]);
+    await expect.poll(async () => (await service.run("who", HOST)).out, { timeout: 20_000 }).toMatch(/tokens used up/);
+    const { out } = await service.run("who", HOST);
+    const lines = out.split("\n");
+    expect(lines[2]).toMatch(/^BUDGET +LEFT +REFILL +FULL IN$/);
+    expect(lines[3]).toMatch(/^tokens {2}████░{16} {2}100 of 500 {2}1,000 per 10,000,000 s {2}\d+ h \d+ min$/);
+    expect(out).toContain(
+      "Why the first one waits: It costs 200 of the budget “tokens”, and 100 are left. The budget refills by 1,000 per ",
+    );
+    waiting.kill("SIGTERM");
+    await waiting.exited;
+  });
+
   test("a host that no caller has used is named", async () => {
     const service = await serve();
     expect(await service.run("who", "nosuch.example")).toEqual({

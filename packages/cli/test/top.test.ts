@@ -71,6 +71,26 @@ describe("top in a terminal", () => {
     await seen(() => session.hosts).toHaveLength(3);
   });
 
+  it("shows the budgets of an open host as bars, and the budget that its first waiter waits for", async () => {
+    const budgets = { tokens: { limit: 1_000, perSeconds: 10_000_000, burst: 500, default: 0 } };
+    const hosts = { "busy.example": { maxSlotPerIp: -1, budgets } };
+    const command = slotkeeper(["serve", "--listen", "127.0.0.1:0"], {
+      SLOTKEEPER_FAIR_QUEUE__HOSTS: JSON.stringify(hosts),
+    });
+    const url = await command.url();
+    for (const tokens of ["400", "200"]) {
+      const cost = ["--cost", `tokens=${tokens}`];
+      slotkeeper(["acquire", "--host", "busy.example", ...cost, "--timeout", "60", "--url", url]);
+    }
+    const session = top(url);
+    await seen(() => session.hosts).toHaveLength(1);
+    session.press("\r");
+    await seen(() => session.text).toMatch(/tokens used up/);
+    expect(session.text).toMatch(/^BUDGET +LEFT +REFILL +FULL IN$/m);
+    expect(session.text).toMatch(/^tokens {2}█{4,12}░{8,16} {2}[13]00 of 500 {2}1,000 per 10,000,000 s/m);
+    expect(session.text).toContain("SLOT HELD BY");
+  });
+
   it("follows a resize: fewer columns, shorter names, and no wrapped line", async () => {
     const { url } = await service();
     const session = top(url);

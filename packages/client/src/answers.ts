@@ -2,6 +2,7 @@
  * What the client accepts as an answer: the fields that the schemas of `@slotkeeper/protocol` require. The client has no
  * schema library, so the rules are written again here; a test compares the two.
  */
+import { isObject } from "./options.ts";
 import type { CallName } from "./transport.ts";
 
 type Rule = (value: unknown) => boolean;
@@ -18,6 +19,8 @@ const integer =
   (value) =>
     Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
 
+const isAmount: Rule = (value) => Number.isFinite(value) && (value as number) >= 0;
+
 /** By call and `result`. A later version of the service may add fields, and values of `blockedBy`. */
 const ANSWERS: { readonly [Name in CallName]: { readonly [result: string]: { readonly [field: string]: Rule } } } = {
   acquire: {
@@ -25,7 +28,7 @@ const ANSWERS: { readonly [Name in CallName]: { readonly [result: string]: { rea
       queryToken: textFrom(1),
       position: integer(1),
       waiters: integer(0),
-      estimatedWaitMs: (value = 0) => Number.isFinite(value) && (value as number) >= 0,
+      estimatedWaitMs: (value = 0) => isAmount(value),
       blockedBy: (value = "") => isText(value),
     },
     granted: {
@@ -34,6 +37,8 @@ const ANSWERS: { readonly [Name in CallName]: { readonly [result: string]: { rea
       limit: integer(1),
       fence: integer(1),
       leaseMs: integer(1),
+      charged: (value = {}) =>
+        isObject(value) && !Array.isArray(value) && Object.values(value as object).every(isAmount),
     },
     throttled: { throttleCode: integer(0), throttleRetryAfter: integer(1), reason: isText },
     timeout: { reason: isText },

@@ -174,7 +174,7 @@ function checkedPolicy(policy: OnFailure): OnFailure {
   throw unexpected("onFailure", '"closed", "open" or { share: 0 to 1 }', policy);
 }
 
-function isObject(value: unknown): boolean {
+export function isObject(value: unknown): boolean {
   return Object(value) === value;
 }
 

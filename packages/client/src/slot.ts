@@ -30,6 +30,8 @@ export interface ServiceSlot extends AsyncDisposable, Disposable {
   readonly fence: number;
   /** False when `onFailure` let the work through without a slot. */
   readonly guarded: boolean;
+  /** What was charged to the budgets of the host, by name. Empty if the host has none. */
+  readonly charged: { readonly [budget: string]: number };
   /** Aborts with `SlotLostError` when the lease is lost. */
   readonly signal: AbortSignal;
   /** When the lease ends unless it is renewed, by `Date.now()`; undefined for a slot that is not `guarded`. */
@@ -65,6 +67,7 @@ const RELEASE_PATIENCE_MS = 1_000;
 export interface Lease {
   readonly leaseMs: number;
   readonly sentAt: number;
+  readonly charged?: ServiceSlot["charged"];
 }
 
 export interface SlotParts {
@@ -156,6 +159,7 @@ export function heldSlot(parts: SlotParts, token = "", fence = 0, lease?: Lease)
     id: token,
     fence,
     guarded: !!lease,
+    charged: { ...lease?.charged },
     signal: controller.signal,
     get expiresAt() {
       return expiresAt;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { AcquireTimeoutError, OverloadedError, type Pending, RefusedError, ThrottledError } from "@slotkeeper/client";
 import { describe, expect, test } from "vitest";
-import { startWorld } from "./fixture.ts";
+import { startWorld, type World } from "./fixture.ts";
 
 const host = { hostname: "example.com", bucket: "me" };
 const oneSlot = { fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: -1 } };
@@ -230,5 +230,53 @@ describe("leases", () => {
     expect([result, order]).toEqual(["granted", ["aborted", "granted"]]);
     await fetch(`${world.direct}/api/v0/fairqueue/release`, { method: "POST", body: JSON.stringify({ slotToken }) });
     await world.until({ slots: 0, sessions: 0 });
+  });
+});
+
+describe("a request with a width and costs", () => {
+  const budgets = { requests: { limit: 10, perSeconds: 10_000 }, tokens: { limit: 1_000, perSeconds: 10_000 } };
+  const limited = { fairQueue: { maxSlotPerHost: 3, maxSlotPerIp: -1, budgets } };
+  const leftOf = async (world: World) =>
+    Object.fromEntries((await world.state()).hosts[0]?.budgets?.map((it) => [it.name, Math.floor(it.available)]) ?? []);
+
+  test("takes its slots together, and says what was charged; `used` gives back what was not used", async () => {
+    const world = await startWorld(limited);
+    const slot = await world.client().acquire({ ...host, width: 2, cost: { tokens: 600 } });
+    expect(slot.charged).toEqual({ requests: 1, tokens: 600 });
+    expect((await world.state()).hosts[0]).toMatchObject({ inFlight: 2, slots: [{ width: 2 }] });
+    expect(await leftOf(world)).toEqual({ requests: 9, tokens: 400 });
+    await slot.release({ used: { tokens: 100 } });
+    await expect.poll(() => leftOf(world)).toEqual({ requests: 9, tokens: 900 });
+  });
+
+  test("waits for the budget, and gets its name; work may run with it, too", async () => {
+    const world = await startWorld(limited);
+    const keeper = world.client();
+    const held = await keeper.acquire({ ...host, cost: { tokens: 900 } });
+    const seen: (string | undefined)[] = [];
+    const waiting = keeper.run(
+      { ...host, cost: { tokens: 200 }, onPending: ({ blockedBy }) => seen.push(blockedBy) },
+      (slot) => slot.charged["tokens"],
+    );
+    await expect.poll(() => seen.at(-1)).toBe("budget:tokens");
+    await held.release({ used: { tokens: 0 } });
+    expect(await waiting).toBe(200);
+  });
+
+  test("that can never be granted is refused with the field and the limit", async () => {
+    const keeper = (await startWorld(limited)).client();
+    const refusals = [{ width: 4 }, { cost: { tokens: 1_001 } }, { cost: { images: 1 } }].map((more) =>
+      keeper.acquire({ ...host, ...more }).catch((error: unknown) => error),
+    );
+    expect(await Promise.all(refusals)).toMatchObject([
+      { code: "REFUSED", status: 400, problem: "IMPOSSIBLE", message: expect.stringContaining("width") },
+      { code: "REFUSED", status: 400, problem: "IMPOSSIBLE", message: expect.stringContaining("cost.tokens") },
+      { code: "REFUSED", status: 400, problem: "IMPOSSIBLE", message: expect.stringContaining("cost.images") },
+    ]);
+  });
+
+  test("at a host without budgets is charged nothing", async () => {
+    await using slot = await (await startWorld()).client().acquire(host);
+    expect(slot.charged).toEqual({});
   });
 });

@@ -6,6 +6,7 @@ const valid: object[] = [
   pending,
   { ...pending, estimatedWaitMs: 5 },
   granted,
+  { ...granted, charged: { tokens: 5 } },
   { result: "throttled", throttleCode: 503, throttleRetryAfter: 5, reason: "errors" },
   { result: "timeout", reason: "deadline" },
   { result: "overloaded", retryAfter: 5 },
@@ -13,7 +14,26 @@ const valid: object[] = [
 ];
 const fields = [...new Set(valid.flatMap((answer) => Object.keys(answer)))];
 const values = fc.oneof(
-  fc.constantFrom(0, 1, -1, 30, 31, 1.5, 1e300, "", "x", "x".repeat(22), null, undefined, [], {}, "granted"),
+  fc.constantFrom(
+    0,
+    1,
+    -1,
+    30,
+    31,
+    1.5,
+    1e300,
+    "",
+    "x",
+    { tokens: 1 },
+    { tokens: -1 },
+    { tokens: "1" },
+    "x".repeat(22),
+    null,
+    undefined,
+    [],
+    {},
+    "granted",
+  ),
   fc.jsonValue(),
 );
 /** A valid answer with some fields changed or removed, or any JSON. */

@@ -21,7 +21,6 @@ describeSemaphore("localClient().semaphore", {
     };
   },
   skip: {
-    width: "the service grants one slot per session",
     resize: "the first live user of a name fixes its capacity",
     close: "no process may close a semaphore for the others",
     counters: "only the keeper knows them",

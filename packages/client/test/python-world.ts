@@ -19,9 +19,14 @@ interface Command {
   readonly ifBody?: string;
 }
 
-/** Each host has one slot. Hosts of `short.example` have a short lease. */
+const budgets = { requests: { limit: 10, perSeconds: 100_000 }, tokens: { limit: 1_000, perSeconds: 1_000_000 } };
+/** Each host has one slot. Hosts of `short.example` have a short lease, those of `budget.example` three slots and budgets. */
 const CONFIG = {
-  fairQueue: { maxSlotPerHost: 1, maxSlotPerIp: -1, hosts: { "*.short.example": { zombieTimeoutSeconds: 3 } } },
+  fairQueue: {
+    maxSlotPerHost: 1,
+    maxSlotPerIp: -1,
+    hosts: { "*.short.example": { zombieTimeoutSeconds: 3 }, "*.budget.example": { maxSlotPerHost: 3, budgets } },
+  },
 };
 
 export class PythonWorld {

@@ -39,7 +39,6 @@ describeSemaphore("keeper.semaphore", {
     };
   },
   skip: {
-    width: "the service grants one slot per session",
     resize: "the first live user of a name fixes its capacity for the fleet",
     close: "no process may close a semaphore for the others",
     counters: "only the service knows them, and it reports them to operators",

@@ -1,4 +1,5 @@
 import type { Clock } from "slotkeeper";
+import { LONGEST_DELAY_MS } from "slotkeeper/parts";
 
 /**
  * A clock whose timers run only while a call is in progress. A pending timer keeps an object in memory, and its owner pays
@@ -49,9 +50,6 @@ export class CallClock implements Clock {
     timer.running = setTimeout(fire, Math.min(Math.max(0, timer.dueAt - this.now()), LONGEST_DELAY_MS));
   }
 }
-
-/** With a longer delay, timers of the runtime fire at once. No call takes that long. */
-const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 interface Timer {
   readonly callback: () => void;

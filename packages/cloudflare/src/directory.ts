@@ -67,7 +67,7 @@ export class Directory implements ReadableStore {
   }
 }
 
-const SHOWN: ReadonlySet<RecordKind> = new Set(["lease", "offer", "limits", "account", "waiter"]);
+const SHOWN: ReadonlySet<RecordKind> = new Set(["lease", "offer", "limits", "account", "waiter", "budget"]);
 /** Of each kind: a row of the directory has at most 2 MB. */
 const MOST_SHOWN = 1_000;
 

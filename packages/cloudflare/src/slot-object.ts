@@ -1,7 +1,7 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { MemoryStore, resolveOptions } from "@slotkeeper/queue";
 import { newTokenKey } from "@slotkeeper/server/node-crypto";
-import { checkedFairQueue } from "@slotkeeper/server/portable";
+import { checkFairQueue } from "@slotkeeper/server/portable";
 import { CallClock } from "./call-clock.ts";
 import { consoleLog } from "./console-log.ts";
 import { Directory, type HostReport, REPORT_MS, REPORT_PATH, reportOf } from "./directory.ts";
@@ -40,7 +40,8 @@ export interface SlotObject {
  * ```
  */
 export function slotObject(config: FairQueueConfig = {}, options: SlotObjectOptions = {}): SlotObjectClass {
-  const fairQueue = checkedFairQueue({ ...config });
+  const fairQueue = { ...config };
+  checkFairQueue(fairQueue);
   const { tidySeconds = 3600 } = options;
   if (!(tidySeconds > 0 && tidySeconds <= MOST_TIDY_SECONDS))
     throw new RangeError(`Expected \`tidySeconds\` to be above 0 and at most a year, got ${String(tidySeconds)}`);

@@ -36,7 +36,6 @@ describeSemaphore("A semaphore of an object", {
     };
   },
   skip: {
-    width: "the service grants one slot per session",
     resize: "the first live user of a name fixes its capacity",
     close: "no process may close a semaphore for the others",
     counters: "only the object knows them, and it reports them to operators",

@@ -1,4 +1,5 @@
 /** Events of a semaphore, and log lines for them. */
+import { callForeign } from "./foreign-call.ts";
 import type { Gate } from "./gate.ts";
 import type { SlotPolicy } from "./policy.ts";
 
@@ -26,7 +27,6 @@ export interface SemaphoreEvent {
   readonly capacity: number;
 }
 
-/** Calls `onEvent`. This is foreign code, so an error that it throws or a promise of it that rejects is ignored. */
 export function emit(
   { name, onEvent }: SlotPolicy,
   { key, root, context }: Gate,
@@ -34,11 +34,8 @@ export function emit(
   waitedMs?: number,
   number?: number,
 ): void {
-  try {
-    const { capacity } = root;
-    const result: unknown = onEvent?.({ type, name, key, at: context.clock.now(), waitedMs, number, capacity });
-    (result as Partial<Promise<unknown>> | undefined)?.catch?.(() => {});
-  } catch {}
+  const { capacity } = root;
+  if (onEvent) callForeign(() => onEvent({ type, name, key, at: context.clock.now(), waitedMs, number, capacity }));
 }
 
 /** The logger that `logEvents` writes to: `console`, or any object with these two methods. */

@@ -104,3 +104,9 @@ export async function acquire(service: Service, body: object, headers: Record<st
   const response = await fetch(`${service.url}/api/v0/fairqueue/acquire`, init);
   return (await response.json()) as { result: string; slotToken: string; queryToken: string };
 }
+
+export async function release(service: Service, body: object): Promise<void> {
+  const init = { method: "POST", body: JSON.stringify(body) };
+  const response = await fetch(`${service.url}/api/v0/fairqueue/release`, init);
+  if (!response.ok) throw new Error(`release: ${response.status}`);
+}

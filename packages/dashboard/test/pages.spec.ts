@@ -2,7 +2,7 @@ import type { ServiceHistory, ServiceInstances } from "@slotkeeper/protocol";
 import { DEMO_PLAN, Load } from "@slotkeeper/testkit/load";
 import type { Page } from "playwright-core";
 import { afterEach, describe, expect, it } from "vitest";
-import { acquire, keepPolling, openPage, startService, stopService } from "./dashboard-fixture.ts";
+import { acquire, keepPolling, openPage, release, startService, stopService } from "./dashboard-fixture.ts";
 
 const loads: Load[] = [];
 afterEach(() => Promise.all(loads.splice(0).map((load) => load.stop())));
@@ -187,6 +187,27 @@ describe("the host page", () => {
     expect(await page.locator(".cell", { hasText: "awaited" }).allInnerTexts()).toEqual([
       expect.stringMatching(/^greedy/),
     ]);
+  });
+
+  it("shows budgets as bars with what is left and their refill, debts, and the budget that a session waits for", async () => {
+    const slow = { limit: 1_000, perSeconds: 10_000, burst: 500 };
+    const budgets = { requests: { limit: 5, perSeconds: 1 }, tokens: { ...slow, default: 200 }, images: slow };
+    const service = await startService({ fairQueue: { maxSlotPerIp: -1, budgets } });
+    const { slotToken } = await acquire(service, { hostname: "api.example", cost: { tokens: 400, images: 100 } });
+    await release(service, { slotToken, used: { images: 1_000 } });
+    keepPolling(service, { hostname: "api.example", bucket: "me" });
+    const { page, complaints } = await openPage(service.url);
+    await openHost(page, "api.example");
+    const bars = page.getByRole("region", { name: "Budgets" }).getByRole("listitem");
+    await seen(() => bars.allInnerTexts()).toEqual([
+      expect.stringMatching(/^requests\s+5 of 5 left\s+refills 5 per second\s+full$/),
+      expect.stringMatching(/^tokens\s+10\d of 500 left\s+refills 1,000 per 10,000 s\s+full in 1 h \d+ min$/),
+      expect.stringMatching(/^images\s+awaited\s+(?:500|499) in debt\s/),
+    ]);
+    const why = page.getByRole("region", { name: /Why does/ });
+    await seen(() => why.innerText()).toMatch(/The budget “images” is (?:500|499) in debt: /);
+    expect(await why.innerText()).toMatch(/Forecast\s+About 1 h 23 min until the budget has refilled\./);
+    expect(complaints).toEqual([]);
   });
 
   it("shows slots as cells, the queue by bucket beside the fair share, and how long they waited", async () => {

@@ -51,7 +51,15 @@ export {
 } from "./settings/key-settings.ts";
 export { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "./settings/queue-settings.ts";
 export { defaultsOf, type Setting, type Settings } from "./settings/setting.ts";
-export { breakerCause, type ShownTexts, type WaitCause, waitCause } from "./wait-cause.ts";
+export {
+  type BudgetState,
+  breakerCause,
+  refillWords,
+  type ShownTexts,
+  unitsOf,
+  type WaitCause,
+  waitCause,
+} from "./wait-cause.ts";
 export type {
   AcquireReply,
   CancelCall,

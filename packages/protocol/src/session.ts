@@ -27,7 +27,7 @@ const BLOCKED_BY = {
   "ip-limit": "bucket at its limit",
   cooldown: "bucket must wait",
   width: "too few slots free",
-  "behind-first": "behind a wider request",
+  "behind-first": "behind a larger request",
   "waiter-pool": "waiter pool full",
   breaker: "breaker open",
   paused: "host paused",

@@ -2,6 +2,8 @@ import type { ServiceState } from "./wire.ts";
 
 type HostState = ServiceState["hosts"][number];
 type SessionState = HostState["sessions"][number];
+/** A budget of a host, as the state has it. */
+export type BudgetState = NonNullable<HostState["budgets"]>[number];
 
 /** Why a session waits, as sentences for the person on call. */
 export interface WaitCause {
@@ -40,6 +42,8 @@ const ASLEEP: WaitCause = {
 export function waitCause(session: SessionState, host: HostState, shown: ShownTexts): WaitCause {
   if (!session.isAwake) return ASLEEP;
   const { slots, limits, limit = 0, inFlight } = host;
+  const budget = host.budgets?.find(({ name }) => session.blockedBy === `budget:${name}`);
+  if (budget !== undefined) return shortBudget(session, budget);
   if (session.blockedBy?.startsWith("key:") === true) return fullKey(session.blockedBy.slice("key:".length));
   switch (session.blockedBy) {
     case "host-limit":
@@ -66,7 +70,7 @@ export function waitCause(session: SessionState, host: HostState, shown: ShownTe
       };
     case "behind-first":
       return {
-        cause: "Another session is first and needs more slots than are free.",
+        cause: "Another session is first, and waits for more slots or for a budget.",
         more: "No other session gets a slot until that session has its slots.",
       };
     case "waiter-pool":
@@ -87,6 +91,50 @@ export function waitCause(session: SessionState, host: HostState, shown: ShownTe
     default:
       return { cause: "Nothing blocks it.", more: "It is granted in the next cycle of this host." };
   }
+}
+
+function shortBudget({ cost }: SessionState, budget: BudgetState): WaitCause {
+  const { name, available } = budget;
+  const refill = `The budget refills by ${refillWords(budget)}.`;
+  if (available < 0)
+    return {
+      cause: `The budget “${name}” is ${unitsOf(-available)} in debt: requests used more than they were charged.`,
+      more: `Nothing is granted until the debt is paid. ${refill}`,
+    };
+  return {
+    cause: `It costs ${unitsOf(cost?.[name] ?? budget.default)} of the budget “${name}”, and ${unitsOf(available)} are left.`,
+    more: `${refill} No other session gets a slot until it has its own.`,
+  };
+}
+
+const PER: { readonly [seconds: number]: string } = { 1: "second", 60: "minute", 3600: "hour", 86400: "day" };
+
+/**
+ * How a budget refills: `200,000 per minute`, `5 per 10 s`.
+ *
+ * @example
+ * ```ts
+ * import { refillWords } from "@slotkeeper/protocol";
+ *
+ * console.log(refillWords({ limit: 200_000, perSeconds: 60 })); // 200,000 per minute
+ * ```
+ */
+export function refillWords({ limit, perSeconds }: Pick<BudgetState, "limit" | "perSeconds">): string {
+  return `${unitsOf(limit)} per ${PER[perSeconds] ?? `${unitsOf(perSeconds)} s`}`;
+}
+
+/**
+ * An amount of a budget: `41,200`, `0.25`.
+ *
+ * @example
+ * ```ts
+ * import { unitsOf } from "@slotkeeper/protocol";
+ *
+ * console.log(unitsOf(41_200.4)); // 41,200
+ * ```
+ */
+export function unitsOf(amount: number): string {
+  return amount.toLocaleString("en", { maximumFractionDigits: Math.abs(amount) < 10 ? 2 : 0 });
 }
 
 function fullKey(name: string): WaitCause {

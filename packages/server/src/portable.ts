@@ -3,7 +3,7 @@
  * `node:` or a database. The runtime implements `Exchange` and `Digests`, and makes the contexts.
  */
 export { ConfigError } from "./config/errors.ts";
-export { checkedFairQueue } from "./config/fair-queue-config.ts";
+export { checkFairQueue } from "./config/fair-queue-config.ts";
 export { Access, type AccessSettings } from "./http/access.ts";
 export { CALLER_ROUTES } from "./http/caller-routes.ts";
 export type { CallerContext, OperatorContext } from "./http/context.ts";

@@ -1,5 +1,5 @@
 import { get } from "node:http";
-import type { ServiceState } from "@slotkeeper/protocol";
+import { type ServiceState, waitCause } from "@slotkeeper/protocol";
 import { describe, expect, it } from "vitest";
 import { rawAnswer } from "./raw-connection.ts";
 import { configFile, startFixture } from "./service-fixture.ts";
@@ -215,6 +215,35 @@ describe("the operator routes", () => {
     expect(host?.slots).toHaveLength(1);
     expect(host?.sessions).toHaveLength(1);
     expect(JSON.stringify(pages)).not.toMatch(/slot_|fq1/);
+  });
+
+  it("return what is left of the budgets of a host, what a session costs, and why the first one waits", async () => {
+    const budgets = { tokens: { limit: 1_000, perSeconds: 10_000, burst: 500, default: 3 } };
+    const hosts = { "api.example": { budgets, maxSlotPerIp: -1 } };
+    const fixture = await startFixture({ config: { fairQueue: { hosts } } });
+    await fixture.take({ hostname: "api.example", cost: { tokens: 400 } });
+    const waiting = { tokens: 200 };
+    const first = await fixture.acquire({ hostname: "api.example", cost: waiting, waitMs: 1 });
+    const held = fixture.poll(first.body.queryToken);
+    await fixture.take({ hostname: "plain.example" });
+    const state = JSON.parse((await fixture.request("GET", "/api/v0/state")).text) as ServiceState;
+    const host = state.hosts.find(({ hostname }) => hostname === "api.example") as ServiceState["hosts"][number];
+    const [budget] = host.budgets ?? [];
+    expect(budget).toEqual({
+      ...budgets.tokens,
+      name: "tokens",
+      isShadow: false,
+      available: expect.closeTo(100, -1),
+      fullInMs: expect.closeTo(4_000_000, -5),
+    });
+    const [session] = host.sessions as [(typeof host.sessions)[number]];
+    expect(session).toMatchObject({ cost: waiting, blockedBy: "budget:tokens", isAwake: true });
+    expect(waitCause(session, host, { bucket: "", breakerLeft: "" }).cause).toBe(
+      "It costs 200 of the budget “tokens”, and 100 are left.",
+    );
+    expect(state.hosts.find(({ hostname }) => hostname === "plain.example")).not.toHaveProperty("budgets");
+    await fixture.call("cancel", { queryToken: first.body.queryToken });
+    await held;
   });
 
   it.each(["offset=-1", "limit=0", "limit=1001", "limit=x", "offset=1.5"])("?%s is 400", async (query) => {

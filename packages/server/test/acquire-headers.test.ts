@@ -6,8 +6,9 @@ const BUDGETS = {
   requests: { limit: 5, perSeconds: 0.5 },
   tokens: { limit: 1000, perSeconds: 10_000, burst: 500, default: 10 },
 };
+const SHADOW = { limit: 1, perSeconds: 1, shadow: true };
 const limited = (hosts: object) => startFixture({ config: { fairQueue: { maxSlotPerIp: -1, hosts } } });
-const HOST = { "example.com": { maxSlotPerHost: 20, budgets: BUDGETS } };
+const HOST = { "example.com": { maxSlotPerHost: 20, budgets: { ...BUDGETS, tried: SHADOW } } };
 
 function quotas({ headers }: Reply): { policy: string | null; left: string | null } {
   return { policy: headers.get("ratelimit-policy"), left: headers.get("ratelimit") };
@@ -33,7 +34,7 @@ describe("the headers RateLimit-Policy and RateLimit of acquire", () => {
     expect(quotas(waiting)).toEqual({ policy, left: '"slots";r=0, "a";r=9;t=0' });
   });
 
-  it("say what is left of each budget, and when it is full again, in whole numbers", async () => {
+  it("say what is left of each budget that is enforced, and when it is full again, in whole numbers", async () => {
     const fixture = await limited(HOST);
     const reply = await fixture.acquire({ waitMs: 1, cost: { tokens: 100.5 } });
     expect(quotas(reply).policy).toBe(

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
+import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { FairQueue, MemoryStore } from "@slotkeeper/queue";
 import { endOfTurn } from "@slotkeeper/server/internals";
 import {
@@ -9,7 +10,7 @@ import {
   CALLER_ROUTES,
   type CallerContext,
   ConfigError,
-  checkedFairQueue,
+  checkFairQueue,
   type Digests,
   type DispatchContext,
   type Exchange,
@@ -56,24 +57,38 @@ test("the portable entry uses no global of Node", async () => {
   expect(text.match(/\b(?:Buffer\.|process\.(?!argv0))/g) ?? []).toEqual([]);
 });
 
-test("a configuration of the queue alone is checked by the same schema and rules", () => {
-  expect(checkedFairQueue({ maxSlotPerHost: 4, hosts: { "a.example": { maxSlotPerHost: 2 } } })).toEqual({
-    maxSlotPerHost: 4,
-    hosts: { "a.example": { maxSlotPerHost: 2 } },
-  });
+test("a configuration of the queue alone is checked by the rules of the engine and for combinations that cannot work", () => {
+  checkFairQueue({ maxSlotPerHost: 4, hosts: { "a.example": { maxSlotPerHost: 2 } } });
   const wrong = { maxSlotPerHosts: 4, maxHoldSeconds: 1, zombieTimeoutSeconds: 30, hosts: { "a.*": {} } };
   const problems = [
     expect.stringContaining("did you mean `maxSlotPerHost`?"),
     expect.stringContaining("Expected `fairQueue.maxHoldSeconds` to be at least"),
     expect.stringContaining("it would never match"),
   ];
-  expect(() => checkedFairQueue(wrong)).toThrow(ConfigError);
-  try {
-    checkedFairQueue(wrong);
-  } catch (error) {
-    expect((error as ConfigError).problems).toEqual(problems);
-  }
+  expect(problemsOf(wrong)).toEqual(problems);
 });
+
+test.each([
+  [{ maxHoldSeconds: "long" }, ['Expected `fairQueue.maxHoldSeconds` to be a number above 0, got "long"']],
+  [{ hosts: { "a.*": null } }, ['Expected `fairQueue.hosts["a.*"]` to be an object, got null']],
+  [{ maxWaitMs: 0 }, ["Expected `fairQueue.maxWaitMs` to be a number above 0, got 0"]],
+  [
+    { budgets: { a: { limit: 1, perSeconds: 1, default: 2 } } },
+    [expect.stringContaining("`fairQueue.budgets.a.default`")],
+  ],
+])("a mistake is reported once: %j", (wrong, problems) => {
+  expect(problemsOf(wrong)).toEqual(problems);
+});
+
+function problemsOf(wrong: unknown): readonly string[] {
+  try {
+    checkFairQueue(wrong as FairQueueConfig);
+    return [];
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as ConfigError).problems;
+  }
+}
 
 /** An exchange without a network. */
 class PlainExchange extends BaseExchange implements Exchange {
@@ -142,7 +157,7 @@ function startPortable(): { call: (exchange: PlainExchange) => Promise<PlainExch
   };
   let names = 0;
   const newName = () => `name-${names++}`;
-  const fairQueue = checkedFairQueue({ maxSlotPerHost: 1, maxSlotPerIp: -1 });
+  const fairQueue = { maxSlotPerHost: 1, maxSlotPerIp: -1 };
   const store = new MemoryStore({ clock: realClock });
   const queue = new FairQueue({
     store,

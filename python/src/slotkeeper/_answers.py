@@ -40,6 +40,14 @@ def _optional(rule: Rule) -> Rule:
     return lambda value: value is ABSENT or rule(value)
 
 
+def _is_amount(value: object) -> bool:
+    return _is_number(value) and value >= 0  # type: ignore[operator]
+
+
+def _are_amounts(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_amount, value.values()))
+
+
 ABSENT = object()
 
 #: By call and ``result``. A later version of the service may add fields, and values of ``blockedBy``.
@@ -49,7 +57,7 @@ ANSWERS: Dict[str, Dict[str, Dict[str, Rule]]] = {
             "queryToken": _text_from(1),
             "position": _integer(1),
             "waiters": _integer(0),
-            "estimatedWaitMs": _optional(lambda value: _is_number(value) and value >= 0),  # type: ignore[operator]
+            "estimatedWaitMs": _optional(_is_amount),
             "blockedBy": _optional(is_text),
         },
         "granted": {
@@ -58,6 +66,7 @@ ANSWERS: Dict[str, Dict[str, Dict[str, Rule]]] = {
             "limit": _integer(1),
             "fence": _integer(1),
             "leaseMs": _integer(1),
+            "charged": _optional(_are_amounts),
         },
         "throttled": {"throttleCode": _integer(0), "throttleRetryAfter": _integer(1), "reason": is_text},
         "timeout": {"reason": is_text},

@@ -8,13 +8,13 @@ import ssl
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, Callable, Dict, Optional, Type
+from typing import Any, Callable, Dict, Mapping, Optional, Type
 
 from . import _background
 from ._errors import SlotLostError
 from ._failure_policy import FailurePolicy
 from ._lease import Lease
-from ._options import OnFailure, Options, Pending, filled, positive
+from ._options import OnFailure, Options, Pending, amounts, filled, positive, whole
 from ._transport import Answer, Transport
 from ._wait import Ask, Wait
 
@@ -51,6 +51,11 @@ class _HeldSlot:
         return self._lease.guarded
 
     @property
+    def charged(self) -> Mapping[str, float]:
+        """What was charged to the budgets of the host, by name. Empty if the host has none."""
+        return self._lease.charged
+
+    @property
     def released(self) -> bool:
         """Whether the slot is no longer held: released or lost."""
         return self._lease.released
@@ -65,11 +70,24 @@ class _HeldSlot:
         if self._lease.lost:
             raise self._lease.lost
 
-    def report(self, status: int, hit_upstream_at: Optional[float] = None) -> None:
-        """Set what the release reports: the HTTP status of the upstream, and when it was called (``time.time()``)."""
-        self._report = {"status": status}
+    def report(
+        self,
+        status: Optional[int] = None,
+        hit_upstream_at: Optional[float] = None,
+        *,
+        used: Optional[Mapping[str, float]] = None,
+    ) -> None:
+        """Set what the release reports. What is not given stays as it is.
+
+        ``status`` is the HTTP status of the upstream, ``hit_upstream_at`` when it was called (``time.time()``), and
+        ``used`` what the work really cost of the host's budgets, by name.
+        """
+        if status is not None:
+            self._report["status"] = status
         if hit_upstream_at is not None:
             self._report["hitUpstreamAtMs"] = round(hit_upstream_at * 1000)
+        if used is not None:
+            self._report["used"] = amounts("used", used)
 
     def _release(self) -> Future[bool]:
         return _background.start(lambda _: self._lease.release(self._report))
@@ -219,10 +237,15 @@ class SlotClient:
         hostname: str,
         *,
         bucket: str = "",
+        width: int = 1,
+        cost: Optional[Mapping[str, float]] = None,
         max_wait: Optional[float] = None,
         on_pending: Optional[Callable[[Pending], Any]] = None,
     ) -> SlotRequest:
         """Wait for a slot of a host in ``with`` or ``async with``, at most ``max_wait``, and release it at the end.
+
+        ``width`` slots are granted together. ``cost`` is what the work costs of the host's budgets, by name; a budget that
+        is not named costs what the service has configured.
 
         Raises ``ThrottledError``, ``OverloadedError``, ``AcquireTimeoutError``, ``UnavailableError`` or
         ``RefusedError``. ``on_pending`` is called after each answer without a slot: in the loop of an ``async with``,
@@ -230,7 +253,8 @@ class SlotClient:
         """
         filled("hostname", hostname)
         named = {"hostnameHash": _hash(hostname)} if self._options.hash_hostname else {"hostname": hostname}
-        fields = {**named, "ipBucket": bucket or None}
+        demand = {"width": whole("width", width), "cost": None if cost is None else amounts("cost", cost)}
+        fields = {**named, "ipBucket": bucket or None, **demand}
         return self._request(hostname, fields, self._options.max_wait if max_wait is None else max_wait, on_pending)
 
     def semaphore(
@@ -238,15 +262,15 @@ class SlotClient:
         name: str,
         slots: int,
         *,
+        width: int = 1,
         max_wait: float = LONGEST_WAIT,
         on_pending: Optional[Callable[[Pending], Any]] = None,
     ) -> SlotRequest:
-        """Wait for one of ``slots`` slots that all processes share which use this name. As ``slot`` otherwise."""
+        """Wait for ``width`` of ``slots`` slots that all processes share which use this name. As ``slot`` otherwise."""
         hostname = f"sem:{filled('name', name)}"
-        if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
-            raise ValueError(f"Expected `slots` to be an integer above 0, got {slots!r}")
         longest = min(positive("max_wait", max_wait), LONGEST_WAIT)
-        fields = {"hostname": hostname, "limit": slots, "maxWaitMs": max(1, round(longest * 1000))}
+        limits = {"limit": whole("slots", slots), "maxWaitMs": max(1, round(longest * 1000))}
+        fields = {"hostname": hostname, "width": whole("width", width), **limits}
         return self._request(hostname, fields, longest, on_pending)
 
     def stats(self) -> Stats:

@@ -35,6 +35,7 @@ class Lease:
         self.guarded = answer is not None
         self.token: str = answer.reply["slotToken"] if answer else ""
         self.fence: int = int(answer.reply["fence"]) if answer else 0
+        self.charged: Mapping[str, float] = answer.reply.get("charged", {}) if answer else {}
         self.released = False
         self.lost: Optional[SlotLostError] = None
         #: Called in the background when the slot is lost.

@@ -6,7 +6,7 @@ import math
 import re
 import ssl
 from dataclasses import dataclass
-from typing import Optional, Union
+from typing import Dict, Mapping, Optional, Union
 from urllib.parse import urlsplit
 
 
@@ -88,6 +88,20 @@ def positive(name: str, value: float) -> float:
     if not (is_number(value) and value > 0):
         raise ValueError(f"Expected `{name}` to be a positive number, got {value!r}")
     return value
+
+
+def whole(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"Expected `{name}` to be an integer above 0, got {value!r}")
+    return value
+
+
+def amounts(name: str, value: Mapping[str, float]) -> Dict[str, float]:
+    """Amounts by the names of budgets."""
+    is_mapping = isinstance(value, Mapping)
+    if not is_mapping or not all(isinstance(key, str) and is_number(one) and one >= 0 for key, one in value.items()):
+        raise ValueError(f"Expected `{name}` to be numbers of at least 0 by the names of budgets, got {value!r}")
+    return dict(value)
 
 
 def filled(name: str, value: str) -> str:

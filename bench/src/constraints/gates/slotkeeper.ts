@@ -1,19 +1,17 @@
-import { SlotClient } from "@slotkeeper/client";
+import { SlotClient } from "../../service/load/slot-client.ts";
 import type { OpenGate } from "../gate.ts";
 
+/** Each user has a connection. */
 export const openSlotkeeper: OpenGate = async (url, work) => {
-  const keeper = new SlotClient({ url, maxWaitMs: 60_000 });
+  const clients = new Map<string, SlotClient>();
   return {
     async run(job) {
       const { user, tenant, estimate } = job;
-      const request = {
-        hostname: "api.example",
-        bucket: tenant,
-        ...(process.env["NO_KEYS"] ? {} : { keys: { user, tenant } }),
-        cost: { tokens: estimate },
-      };
-      const slot = await keeper.acquire(request);
-      await slot.release({ used: { tokens: await work(job) } });
+      const client = clients.get(user) ?? (await SlotClient.open(url, { kind: "held", waitMs: 600_000 }));
+      clients.set(user, client);
+      const demand = { keys: { user, tenant }, cost: { tokens: estimate } };
+      const slot = await client.acquire("api.example", tenant, () => false, demand);
+      await client.release(slot?.slotToken ?? "", { used: { tokens: await work(job) } });
     },
   };
 };

@@ -1,4 +1,5 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
+import { resolveOptions } from "@slotkeeper/queue";
 import type { ClientPlan } from "../load/closed-loop.ts";
 import { atLeastTimes, atMost, type Scenario, type SubjectId } from "../scenario.ts";
 import { loadOf, s1 } from "./s1.ts";
@@ -28,6 +29,19 @@ const CONSTRAINTS: { readonly [name: string]: Constraint } = {
 };
 
 export const CONSTRAINT_NAMES: readonly string[] = Object.keys(CONSTRAINTS);
+
+/** Those that this version has. */
+export const BUILT_NAMES = CONSTRAINT_NAMES.filter((name) => isBuilt(constraintOf(name).settings));
+
+export function isBuilt(settings: object): boolean {
+  try {
+    resolveOptions(settings);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const PREFIX = "S1 with ";
 
 /** S1 with these constraints, beside plain S1 (twice, for the noise of the machine), and beside an older version. */

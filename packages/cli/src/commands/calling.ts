@@ -7,11 +7,11 @@ import { HELP_OPTION, JSON_OPTION, NAME_OPTIONS, SERVICE_OPTIONS, WAIT_OPTIONS }
 export const ACQUIRE = {
   name: "acquire",
   does: "waits for a slot and prints its token",
-  usage: ["--host NAME [--bucket NAME | --max N] [--width N] [--timeout S] [--url URL] [--json]"],
+  usage: ["--host NAME [--bucket NAME | --max N] [--width N] [--cost NAME=N] [--timeout S] [--url URL] [--json]"],
   options: {
     ...WAIT_OPTIONS,
     ...SERVICE_OPTIONS,
-    json: { type: "boolean", about: "print token, fence and lease as JSON" },
+    json: { type: "boolean", about: "print token, fence, lease and charges as JSON" },
     ...HELP_OPTION,
   },
   notes:
@@ -27,17 +27,27 @@ export const ACQUIRE = {
 export const RELEASE = {
   name: "release",
   does: "gives a slot back",
-  usage: ["TOKEN [--status CODE] [--url URL] [--json]"],
+  usage: ["TOKEN [--status CODE] [--used NAME=N] [--url URL] [--json]"],
   arguments: [{ name: "TOKEN" }],
   options: {
     status: { type: "string", value: "CODE", about: "the upstream's HTTP status, for the circuit breaker" },
+    used: {
+      type: "string",
+      multiple: true,
+      value: "NAME=N",
+      about: "what it really cost of a budget, for example tokens=1234; may be repeated; default: what was charged",
+    },
     ...SERVICE_OPTIONS,
     ...JSON_OPTION,
     ...HELP_OPTION,
   },
   notes:
     "A token that holds no slot releases nothing, and no other slot. If the service knows that at once, the exit code is 1.",
-  examples: ['slotkeeper release "$slot"', 'slotkeeper release --url http://slots:8080 --status 503 -- "$slot"'],
+  examples: [
+    'slotkeeper release "$slot"',
+    'slotkeeper release --url http://slots:8080 --status 503 -- "$slot"',
+    'slotkeeper release --used tokens=1234 "$slot"',
+  ],
   exits: ["ok", "failed", "usage", "unreachable", "refused"],
 } as const satisfies Command;
 
@@ -46,7 +56,7 @@ export const EXEC = {
   does: "holds a slot while a command runs",
   usage: [
     "--name NAME [--slots N] [--as GROUP] [--width N] [--timeout S] [--url URL] -- command [arguments]",
-    "--host NAME [--bucket NAME | --max N] [--width N] [--timeout S] [--url URL] -- command [arguments]",
+    "--host NAME [--bucket NAME | --max N] [--width N] [--cost NAME=N] [--timeout S] [--url URL] -- command [arguments]",
   ],
   takesCommand: true,
   options: {

@@ -8,6 +8,8 @@ import { type ExitName, exitHelp } from "../exit-codes.ts";
 export interface Option {
   readonly type: "string" | "boolean";
   readonly short?: string;
+  /** It may be repeated. */
+  readonly multiple?: true;
   /** What its value is called. A `FILE` or a `PATH` is completed as a file. */
   readonly value?: string;
   readonly about: string;

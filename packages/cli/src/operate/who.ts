@@ -4,7 +4,15 @@ import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { readArguments } from "../read-flags.ts";
 import { serviceFailure } from "../service-failure.ts";
 import { alignedRows } from "../table.ts";
-import { bucketName, fenceOf, hostSummary, sessionCells, slotCells } from "../top/host-cells.ts";
+import {
+  BUDGET_HEADINGS,
+  bucketName,
+  budgetCells,
+  fenceOf,
+  hostSummary,
+  sessionCells,
+  slotCells,
+} from "../top/host-cells.ts";
 import { harmless, spanOf } from "../top/terminal-text.ts";
 import { nameOf, waitingAt } from "../top/top-model.ts";
 import { type HostState, mustBeKnown, seenHost } from "./call-operator.ts";
@@ -30,8 +38,12 @@ export async function whoCommand(args: readonly string[]): Promise<ExitCode> {
 
 function textOf(host: HostState, at: number): string {
   const head = `${harmless(nameOf(host))}: ${hostSummary(host)}\n`;
-  const blocks = [head, holders(host), waiters(host, at), firstOf(host)];
+  const blocks = [head, budgets(host), holders(host), waiters(host, at), firstOf(host)];
   return blocks.filter((block) => block !== "").join("\n");
+}
+
+function budgets({ budgets: all = [] }: HostState): string {
+  return all.length === 0 ? "" : alignedRows([BUDGET_HEADINGS, ...all.map(budgetCells)]);
 }
 
 function holders({ slots }: HostState): string {

@@ -1,6 +1,7 @@
+import { alignedRows } from "../table.ts";
 import type { Line } from "./draw-hosts.ts";
 import { fitted } from "./fitted.ts";
-import { hostSummary, sessionCells, slotCells } from "./host-cells.ts";
+import { BUDGET_HEADINGS, budgetCells, hostSummary, sessionCells, slotCells } from "./host-cells.ts";
 import type { HostRow, Snapshot } from "./read-service.ts";
 import { countOf, harmless } from "./terminal-text.ts";
 import { nameOf } from "./top-model.ts";
@@ -31,6 +32,17 @@ function headLines(host: HostRow, width: number): Line[] {
     { text: fitted(harmless(nameOf(host)), width), look: "title" },
     { text: fitted(hostSummary(host), width) },
     { text: "" },
+    ...budgetLines(host, width),
+  ];
+}
+
+function budgetLines({ budgets = [] }: HostRow, width: number): Line[] {
+  if (budgets.length === 0) return [];
+  const [heading = "", ...rows] = alignedRows([BUDGET_HEADINGS, ...budgets.map(budgetCells)]).split("\n");
+  return [
+    { text: fitted(heading, width), look: "heading" },
+    // The last one is empty: a space before the slots.
+    ...rows.map((text) => ({ text: fitted(text, width) })),
   ];
 }
 

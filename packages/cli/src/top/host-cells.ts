@@ -1,4 +1,4 @@
-import { blockedByWords } from "@slotkeeper/server/words";
+import { blockedByWords, refillWords, unitsOf } from "@slotkeeper/server/words";
 import { breakerOf } from "./draw-hosts.ts";
 import type { HostRow } from "./read-service.ts";
 import { countOf, harmless, spanOf } from "./terminal-text.ts";
@@ -8,12 +8,29 @@ import { waitingAt } from "./top-model.ts";
 
 type Slot = HostRow["slots"][number];
 type Session = HostRow["sessions"][number];
+type Budget = NonNullable<HostRow["budgets"]>[number];
 
 export function hostSummary(host: HostRow): string {
   const { limits, inFlight, limit = 0 } = host;
   const perBucket = limits.maxSlotPerIp.value === 0 ? "no limit" : countOf(limits.maxSlotPerIp.value);
   return `${countOf(inFlight)} of ${limit === 0 ? "?" : countOf(limit)} slots in use (${limits.maxSlotPerHost.origin}), ${perBucket} per bucket, ${countOf(waitingAt(host))} waiting, breaker ${breakerOf(host)}${host.isPaused ? ", paused: nothing new is granted" : ""}`;
 }
+
+/** The name, what is left as a bar and as numbers, how it refills, and when it is full again or out of debt. */
+export function budgetCells(budget: Budget): [name: string, bar: string, left: string, refill: string, fullIn: string] {
+  const { name, available, burst, fullInMs, isShadow } = budget;
+  const filled = Math.round((BAR_COLUMNS * Math.max(0, available)) / burst);
+  return [
+    isShadow ? `${name} (shadow)` : name,
+    `${"█".repeat(filled)}${"░".repeat(BAR_COLUMNS - filled)}`,
+    available < 0 ? `${unitsOf(-available)} in debt` : `${unitsOf(available)} of ${unitsOf(burst)}`,
+    refillWords(budget),
+    fullInMs === 0 ? "full" : spanOf(fullInMs),
+  ];
+}
+
+export const BUDGET_HEADINGS = ["BUDGET", "", "LEFT", "REFILL", "FULL IN"] as const;
+const BAR_COLUMNS = 20;
 
 /** The bucket, how long it has held the slot, and what is left of the lease. */
 export function slotCells(slot: Slot): [bucket: string, held: string, lease: string] {

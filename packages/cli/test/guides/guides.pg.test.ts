@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { onServer, type PostgresServer, startPostgres } from "@slotkeeper/testkit/postgres";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { runGuide, unprinted } from "./run-guide.ts";
+import { freePort, runGuide, unprinted } from "./run-guide.ts";
 
 /** Guides create roles, which belong to a whole server, so they get their own server. */
 let server: PostgresServer;
@@ -12,14 +11,6 @@ beforeAll(async () => {
   await onServer(server.dsn, (client) => client.query("ALTER ROLE ALL SET synchronous_commit = on"));
 }, 120_000);
 afterAll(() => server.stop());
-
-async function freePort(): Promise<number> {
-  const socket = createServer();
-  await new Promise<void>((resolve) => void socket.listen(0, "127.0.0.1", resolve));
-  const { port } = socket.address() as AddressInfo;
-  await new Promise((resolve) => socket.close(resolve));
-  return port;
-}
 
 /** The addresses in the guides, and the real ones of this test. */
 async function addresses(): Promise<Map<string, string>> {

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -43,6 +44,14 @@ export interface GuideRun {
   readonly steps: readonly GuideStep[];
 }
 
+export async function freePort(): Promise<number> {
+  const socket = createServer();
+  await new Promise<void>((resolve) => void socket.listen(0, "127.0.0.1", resolve));
+  const { port } = socket.address() as AddressInfo;
+  await new Promise((resolve) => socket.close(resolve));
+  return port;
+}
+
 /** Lines that a guide shows and its run did not print, in this order. */
 export function unprinted({ printed, steps }: GuideRun): string[] {
   let block = -1;
@@ -67,7 +76,7 @@ function patternOf(line: string): RegExp {
 }
 
 /** The tests do not publish the package. scripts/test-packages.mjs checks that the installation works. */
-const INSTALL = /^npm install @slotkeeper\/cli$/gm;
+const INSTALL = /^npm install @slotkeeper\/cli(?: @slotkeeper\/client)?$/gm;
 
 /** Raises the limit of open files to the hard limit: the doctor would report a low limit of this machine. */
 const PRELUDE = "set -euo pipefail; ulimit -n \"$(ulimit -Hn)\"; trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT";
@@ -76,7 +85,8 @@ function linkPackages(folder: string): void {
   const bin = join(folder, "node_modules/.bin");
   mkdirSync(bin, { recursive: true });
   mkdirSync(join(folder, "node_modules/@slotkeeper"));
-  symlinkSync(join(ROOT, "packages/postgres"), join(folder, "node_modules/@slotkeeper/postgres"));
+  for (const name of ["postgres", "client"])
+    symlinkSync(join(ROOT, "packages", name), join(folder, "node_modules/@slotkeeper", name));
   symlinkSync(join(ROOT, "packages/cli/bin/slotkeeper.mjs"), join(bin, "slotkeeper"));
   // A machine that runs the tests may have no psql.
   writeFileSync(join(bin, "psql"), `#!/bin/sh\nexec "${process.execPath}" "${PSQL}" "$@"\n`);

@@ -32,6 +32,7 @@
 import { Agenda, type Due } from "../agenda.ts";
 import type { ClosedError } from "../errors.ts";
 import type { SemaphoreEventType } from "../events.ts";
+import { callForeign } from "../foreign-call.ts";
 import type { Counters } from "../gate-context.ts";
 import { type Rules, readOptions } from "../options.ts";
 import { unwatch, watch } from "../signals.ts";
@@ -40,7 +41,6 @@ import { AdaptiveSlots } from "./adaptive-slots.ts";
 import { type Ask, askRules, tryRules } from "./ask.ts";
 import type { KeyState } from "./key-state.ts";
 import { Ledger } from "./ledger.ts";
-import { emitFrom } from "./limiter-events.ts";
 import { GrantedSlot, LimiterTicket, type ReleaseOptions } from "./limiter-slot.ts";
 import { type LimiterOptions, type LimiterPolicy, resolveAdaptive, resolveLimiterPolicy } from "./options.ts";
 import { closedError, pausedError, queueFullError } from "./refusals.ts";
@@ -374,6 +374,8 @@ export class LimiterGate {
   }
 
   emit(key: unknown, type: SemaphoreEventType, waitedMs?: number, number?: number): void {
-    if (this.policy.onEvent) emitFrom(this.policy, { type, key, waitedMs, number, capacity: this.capacity });
+    const { name, onEvent, clock } = this.policy;
+    const { capacity } = this;
+    if (onEvent) callForeign(() => onEvent({ type, name, key, at: clock.now(), waitedMs, number, capacity }));
   }
 }

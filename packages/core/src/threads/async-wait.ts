@@ -1,9 +1,6 @@
-import { type Clock, keepAlive } from "../clock.ts";
+import { type Clock, keepAlive, LONGEST_DELAY_MS } from "../clock.ts";
 import type { Attachment } from "./attachment.ts";
 import { type FinalOutcome, readOutcome } from "./outcome.ts";
-
-/** The longest delay that a timer of the host accepts. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 type WaitAsync = (
   words: Int32Array<SharedArrayBuffer>,
@@ -52,7 +49,7 @@ export class AsyncWaits {
     const { signal, timeoutMs } = wait;
     const onAbort = () => this.#leave(wait, () => wait.onAbort(signal?.reason));
     const timer =
-      timeoutMs === undefined || timeoutMs > LONGEST_MS
+      timeoutMs === undefined || timeoutMs > LONGEST_DELAY_MS
         ? undefined
         : this.#clock.setTimer(() => this.#leave(wait, () => wait.onTimeout()), timeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
@@ -107,7 +104,7 @@ export class AsyncWaits {
 
   #setPulse(): void {
     const { memory, leases } = this.#attachment;
-    const delayMs = memory.ttlMs > 0 ? leases.nextMs() : LONGEST_MS;
+    const delayMs = memory.ttlMs > 0 ? leases.nextMs() : LONGEST_DELAY_MS;
     this.#pulse = this.#clock.setTimer(() => this.#beat(), delayMs);
     keepAlive(this.#pulse, true);
   }

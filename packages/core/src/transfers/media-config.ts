@@ -1,5 +1,6 @@
 /** The settings from which the limits of media transfers are calculated: defaults, environment variables and checks. */
 
+import { callForeign } from "../foreign-call.ts";
 import {
   anyObject,
   boolean,
@@ -13,7 +14,6 @@ import {
 import type { Problems } from "../problems.ts";
 import { type MemorySource, memoryFrom } from "./detect-memory.ts";
 import { type Environment, EnvironmentReader } from "./environment.ts";
-import { callForeign } from "./foreign-call.ts";
 import { hostEnvironment, hostMemory, type MemoryProbe } from "./memory-probe.ts";
 
 /** The resolved settings of `MediaSlots`. */

@@ -8,12 +8,12 @@
  */
 import { realClock } from "../clock.ts";
 import type { SemaphoreEvent } from "../events.ts";
+import { callForeign } from "../foreign-call.ts";
 import { anyObject, callback, isObject, objectWith, type Rules } from "../options.ts";
 import { Problems } from "../problems.ts";
 import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
 import { BYTES_PER_GB } from "./detect-memory.ts";
-import { callForeign } from "./foreign-call.ts";
 import type { Pressure } from "./governed-limit.ts";
 import { Governor, type GovernorOptions, type GovernorState, readGovernor } from "./governor.ts";
 import {

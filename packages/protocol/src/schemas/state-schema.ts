@@ -60,6 +60,22 @@ const SessionStateSchema = Type.Object({
   isAwake: Type.Boolean({ description: "its client is polling; if not, it keeps its place but gets no slot" }),
   polls: Type.Integer({ minimum: 0, description: "polls that are held open for it" }),
   width: Type.Integer({ minimum: 1, description: "number of slots that it needs" }),
+  cost: Type.Optional(
+    recordOf(Type.Number({ minimum: 0 }), {
+      description: "what it costs of the budgets, by name; a budget that is not named: its default",
+    }),
+  ),
+});
+
+const BudgetStateSchema = Type.Object({
+  name: Type.String(),
+  limit: Type.Number({ description: "units that flow in per `perSeconds`" }),
+  perSeconds: Type.Number(),
+  burst: Type.Number({ description: "most units that the budget holds" }),
+  default: Type.Number({ minimum: 0, description: "cost of a request that does not name the budget" }),
+  isShadow: Type.Boolean({ description: "it is charged and counted, but no request waits for it" }),
+  available: Type.Number({ description: "units that can be charged now; below 0: a debt, and nothing is granted" }),
+  fullInMs: Type.Number({ minimum: 0, description: "time until the budget is full, if nothing is charged meanwhile" }),
 });
 
 const KeyStateSchema = Type.Object({
@@ -108,6 +124,9 @@ const HostStateSchema = Type.Object({
     }),
   ),
   buckets: Type.Array(BucketStateSchema),
+  budgets: Type.Optional(
+    Type.Array(BudgetStateSchema, { description: "the budgets of the host, in the fleet; absent: it has none" }),
+  ),
   keys: Type.Array(KeyStateSchema, { description: "the busiest values of the host's keys, at most 50" }),
   slots: Type.Array(SlotStateSchema),
   sessions: Type.Array(SessionStateSchema, {

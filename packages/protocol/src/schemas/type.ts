@@ -28,11 +28,12 @@ import type {
 
 const OPTIONAL = Symbol("optional");
 
-const make = <S>(keywords: object, options: object = {}) => ({ ...keywords, ...options }) as S;
+/** The callers say which schema it is. */
+const make = (keywords: object, options: object = {}) => ({ ...keywords, ...options }) as never;
 
-export const Any = (options?: TSchemaOptions) => make<TAny>({}, options);
-export const Null = () => make<TNull>({ type: "null" });
-export const Integer = (options?: TNumberOptions) => make<TInteger>({ type: "integer" }, options);
+export const Any = (options?: TSchemaOptions): TAny => make({}, options);
+export const Null = (): TNull => make({ type: "null" });
+export const Integer = (options?: TNumberOptions): TInteger => make({ type: "integer" }, options);
 
 export function Literal<const V extends string | number | boolean>(value: V, options?: TSchemaOptions): TLiteral<V> {
   return make({ type: typeof value, const: value }, options);
@@ -65,8 +66,8 @@ function array<S extends TSchema>(items: S, options?: TArrayOptions): TArray<S> 
   return make({ type: "array", items }, options);
 }
 
-const boolean = (options?: TSchemaOptions) => make<TBoolean>({ type: "boolean" }, options);
-const number = (options?: TNumberOptions) => make<TNumber>({ type: "number" }, options);
-const string = (options?: TStringOptions) => make<TString>({ type: "string" }, options);
+const boolean = (options?: TSchemaOptions): TBoolean => make({ type: "boolean" }, options);
+const number = (options?: TNumberOptions): TNumber => make({ type: "number" }, options);
+const string = (options?: TStringOptions): TString => make({ type: "string" }, options);
 
 export { array as Array, boolean as Boolean, number as Number, object as Object, string as String };

@@ -9,7 +9,7 @@ import { keyOfAccount, MOST_VALUES } from "./accounts.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";
 import type { HeldAt, KeyLine } from "./ladder.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger, Widths } from "./ledger.ts";
 import type {
   CooldownRecord,
   EndingRecord,
@@ -22,7 +22,6 @@ import type {
 import { Refills } from "./refills.ts";
 import { WaiterIndex } from "./waiter-index.ts";
 import { WaiterPool } from "./waiter-pool.ts";
-import { Widths } from "./widths.ts";
 
 /** Kinds of records that the index is derived from. */
 type IndexedKind = Exclude<RecordKind, "limits">;
@@ -44,7 +43,8 @@ export class BookIndex {
   readonly #buckets = new SmallMap<string, Bucket>();
   /** Buckets that changed since the index was last read. They are in no heap until then. */
   #dirty: Bucket[] = [];
-  // Created when first needed: a host that is used once needs none of these, and a new host should cost little.
+  // Created when first needed, here and in the parts of the index: a host that is used once needs none of these. With all
+  // of them an idle host takes 5.2 kB instead of 4.2.
   #waiters: WaiterIndex | undefined;
   #order: Order | undefined;
   /** Buckets with waiters that are in their cooldown, the one that ends first first. */

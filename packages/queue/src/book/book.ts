@@ -1,10 +1,9 @@
 import { type HostPolicy, hasBudgets } from "../host-policy.ts";
 import type { Shares } from "../order/contract.ts";
 import type { Tag } from "../store/host-store.ts";
-import { BeforeImages } from "./before-images.ts";
 import { BookIndex } from "./book-index.ts";
 import { keyPayableAt } from "./budgets.ts";
-import { copyOf, newHead, policyInForce } from "./head.ts";
+import { isPausedBy, newHead, policyInForce } from "./head.ts";
 import type {
   BookImage,
   BookRecord,
@@ -26,6 +25,13 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
  * methods.
  */
 export type HeadDraft = Writable<Omit<Head, "slots" | "capacity">>;
+
+/** A record before a decision. Undefined: it did not exist. */
+interface Image {
+  readonly kind: RecordKind;
+  readonly key: string;
+  readonly before: BookRecord | undefined;
+}
 
 const NO_SOURCE = { limits: undefined, capacity: undefined };
 
@@ -50,7 +56,8 @@ export class Book {
   #headBefore: Head;
   #isHeadWritten = false;
   readonly #records = new RecordsByKind();
-  readonly #before = new BeforeImages();
+  /** The records that the decision changed, as they were before, in the order in which they were first changed. */
+  readonly #before = new Map<string, Image>();
   #policy: HostPolicy | undefined;
   /** The inputs that `policy` was derived from. */
   #policySource: { readonly limits: LimitsRecord | undefined; readonly capacity: number | undefined } = NO_SOURCE;
@@ -104,9 +111,8 @@ export class Book {
     return this.limits?.live;
   }
 
-  /** An operator has paused the host: holders go on, but nothing new is granted. */
   get isPaused(): boolean {
-    return this.limits?.live?.isPaused === true;
+    return isPausedBy(this.limits);
   }
 
   /** Slots that are held or offered. */
@@ -157,7 +163,7 @@ export class Book {
     const { kind, key } = record;
     const before = this.#records.get(kind, key);
     this.runMeter();
-    this.#before.note(kind, key, before);
+    this.#note(kind, key, before);
     this.#replace(kind, key, before, record);
   }
 
@@ -165,7 +171,7 @@ export class Book {
     const before = this.#records.get(kind, key);
     if (before === undefined) return;
     this.runMeter();
-    this.#before.note(kind, key, before);
+    this.#note(kind, key, before);
     this.#replace(kind, key, before, undefined);
   }
 
@@ -197,14 +203,14 @@ export class Book {
   }
 
   get isChanged(): boolean {
-    return this.#isHeadWritten || !this.#before.isEmpty;
+    return this.#isHeadWritten || this.#before.size > 0;
   }
 
   /** What changed since `begin`. */
   changes(): Changes {
     const puts: BookRecord[] = [];
     const dels: RecordName[] = [];
-    for (const { kind, key, before } of this.#before.firsts()) {
+    for (const { kind, key, before } of this.#before.values()) {
       const after = this.get(kind, key);
       if (after !== undefined) puts.push(after);
       else if (before !== undefined) dels.push([kind, key]);
@@ -221,7 +227,7 @@ export class Book {
   undo(): void {
     this.#head = this.#headBefore;
     // Accounts last: the reverse of the order in `of`.
-    const images = this.#before.firsts();
+    const images = [...this.#before.values()];
     for (const { kind, key, before } of images) if (kind !== "account") this.#set(kind, key, before);
     for (const { kind, key, before } of images) if (kind === "account") this.#set(kind, key, before);
     this.begin();
@@ -253,10 +259,15 @@ export class Book {
 
   #draft(): Writable<Head> {
     if (!this.#isHeadWritten) {
-      this.#head = copyOf(this.#head);
+      this.#head = { ...this.#head };
       this.#isHeadWritten = true;
     }
     return this.#head;
+  }
+
+  #note(kind: RecordKind, key: string, before: BookRecord | undefined): void {
+    const name = `${kind} ${key}`;
+    if (!this.#before.has(name)) this.#before.set(name, { kind, key, before });
   }
 
   #set(kind: RecordKind, key: string, after: BookRecord | undefined): void {

@@ -12,6 +12,8 @@ export interface BudgetView {
   readonly burst: number;
   /** The cost of a request that does not name the budget. */
   readonly default: number;
+  /** It is charged and counted, but no request waits for it. */
+  readonly isShadow: boolean;
   /** What can be charged now; below 0 while the budget is in debt. */
   readonly available: number;
   /** The time until the budget is full, if nothing is charged meanwhile. */
@@ -26,10 +28,10 @@ export function viewBudgets(
 ): readonly BudgetView[] {
   if (budgets === undefined) return NONE;
   return Object.entries(budgets).map(([name, budget]) => {
-    const { limit, perMs, burst, default: cost } = budget;
+    const { limit, perMs, burst, default: cost, isShadow = false } = budget;
     const missing = missingAt(levelOf(name) ?? newLevel(), budget, now);
     const fullInMs = (missing * perMs) / limit;
-    return { name, limit, perMs, burst, default: cost, available: burst - missing, fullInMs };
+    return { name, limit, perMs, burst, default: cost, isShadow, available: burst - missing, fullInMs };
   });
 }
 

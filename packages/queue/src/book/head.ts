@@ -11,40 +11,6 @@ export function newHead(now: number, fenceFloor: number): Head {
     meterAt: now,
     breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
     avgWaitMs: 0,
-    hostname: undefined,
-    lastEndAt: undefined,
-    capacity: undefined,
-    idleSince: undefined,
-    weighted: undefined,
-    forgottenAt: undefined,
-    first: undefined,
-    fullAt: undefined,
-  };
-}
-
-/**
- * Every field is written out: heads with the same fields are faster to copy and to write than heads that gain and lose
- * fields.
- */
-export function copyOf(head: Head): Head {
-  const { slots, fence, now, progress, meterAt, breaker, avgWaitMs } = head;
-  const { hostname, lastEndAt, capacity, idleSince, weighted, forgottenAt, first, fullAt } = head;
-  return {
-    slots,
-    fence,
-    now,
-    progress,
-    meterAt,
-    breaker,
-    avgWaitMs,
-    hostname,
-    lastEndAt,
-    capacity,
-    idleSince,
-    weighted,
-    forgottenAt,
-    first,
-    fullAt,
   };
 }
 
@@ -56,4 +22,9 @@ export function policyInForce({ policy, live }: LimitsRecord, capacity: number |
   if (live === undefined && capacity === undefined) return policy;
   const { isPaused: _, ...limits } = live ?? {};
   return { ...policy, ...limits, ...(capacity === undefined ? {} : { slots: capacity }) };
+}
+
+/** An operator has paused the host: holders go on, but nothing new is granted. */
+export function isPausedBy(limits: LimitsRecord | undefined): boolean {
+  return limits?.live?.isPaused === true;
 }

@@ -3,8 +3,8 @@ import { IndexedHeap } from "slotkeeper/parts";
 import { SmallMap } from "../small-map.ts";
 import { type Bucket, isYounger, type WaiterEntry } from "./bucket.ts";
 import { type HeldAt, type KeyLine, Ladder, NO_RUNGS } from "./ladder.ts";
+import type { Widths } from "./ledger.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
-import type { Widths } from "./widths.ts";
 
 /** What the index of waiters needs from the index of buckets. */
 interface Buckets {

@@ -1,8 +1,7 @@
 import type { Due } from "slotkeeper/parts";
 import type { Decision } from "../decide/decide.ts";
 import type { Input, Outcome } from "../inputs.ts";
-import type { EngineContext } from "./context.ts";
-import type { CycleHost } from "./cycle-host.ts";
+import type { CycleHost, EngineContext } from "./context.ts";
 import type { Committed, Touched } from "./host-cache.ts";
 import { lingerMs } from "./linger.ts";
 import { nextMoment } from "./next-moment.ts";

@@ -1,4 +1,4 @@
-import { type BlockedBy, widthOf } from "@slotkeeper/protocol";
+import { type BlockedBy, type Costs, widthOf } from "@slotkeeper/protocol";
 import { blockedBy, estimatedWait } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
 import type { Entry } from "./entry.ts";
@@ -82,6 +82,8 @@ interface WaitingDump {
   readonly polls: number;
   /** How many slots it needs. */
   readonly width: number;
+  /** What it costs, by the name of the budget. Undefined: the defaults. */
+  readonly cost: Costs | undefined;
 }
 
 /** A host in full detail. */
@@ -189,6 +191,7 @@ function dumpWaiting({ host, claims, calls }: Entry): WaitingDump {
     arrivedAt: claims.arrivedAt,
     polls: calls.length,
     width: widthOf(claims.demand),
+    cost: claims.demand?.cost,
   };
 }
 

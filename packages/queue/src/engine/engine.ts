@@ -2,13 +2,13 @@ import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
 import { Agenda } from "slotkeeper/parts";
 import { MOST_ENDS } from "../book/session-ends.ts";
+import { type QueueOptions, resolveOptions } from "../options.ts";
 import type { HostStore, InstanceAbout } from "../store/host-store.ts";
 import { Calls } from "./calls.ts";
 import type { EngineContext } from "./context.ts";
 import { count, newCounts, type QueueCounts, type QueueEvent } from "./events.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Hosts } from "./hosts.ts";
-import { LiveOptions } from "./live-options.ts";
 import { Releases } from "./releases.ts";
 import { Sessions } from "./sessions.ts";
 import { StoreTime } from "./store-time.ts";
@@ -103,5 +103,41 @@ export class Engine {
       // An error in the listener is reported as an unhandled rejection. It does not affect the queue.
       void Promise.reject(error);
     }
+  }
+}
+
+/**
+ * The settings of this instance, and when they were loaded. For each host, the settings that an instance of the fleet
+ * loaded last are in force.
+ */
+class LiveOptions {
+  readonly #time: StoreTime;
+  #current: QueueOptions;
+  #loadedAt: number;
+
+  constructor(config: FairQueueConfig | undefined, time: StoreTime) {
+    this.#time = time;
+    this.#current = resolveOptions(config);
+    this.#loadedAt = time.now();
+  }
+
+  get current(): QueueOptions {
+    return this.#current;
+  }
+
+  /** Store time. */
+  get loadedAt(): number {
+    return this.#loadedAt;
+  }
+
+  load(config: FairQueueConfig): void {
+    this.#current = resolveOptions(config);
+    // Always later than the last load, even within one tick of the clock.
+    this.#loadedAt = Math.max(this.#time.now(), this.#loadedAt + 1 / 1024);
+  }
+
+  /** The store's clock is known now. The settings get the current store time as their load time. */
+  restamp(): void {
+    this.#loadedAt = this.#time.now();
   }
 }

@@ -1,7 +1,7 @@
+import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import { SmallMap } from "../small-map.ts";
 import { DrainMeter } from "./drain-meter.ts";
 import type { Entry } from "./entry.ts";
-import { SessionQuota } from "./session-quota.ts";
 
 /** The entries of this instance by session. `globalMaxWaiters` counts them. */
 export class Entries {
@@ -43,5 +43,60 @@ export class Entries {
     entry.host.remove(entry);
     this.#drain.step(now);
     if (this.quota.total === 0) this.#drain.rest();
+  }
+}
+
+interface SessionLimits {
+  /** `globalMaxWaiters`. Infinity: no limit. */
+  readonly maxSessions: number;
+  /** How many of these sessions one bucket may have while others wait. */
+  readonly maxSessionsPerBucket: number;
+}
+
+/**
+ * Limits how many sessions may wait, and how many of one bucket.
+ *
+ * QUOTA1 While other buckets wait, a bucket gets no session beyond its share.
+ * QUOTA2 A bucket that was alone may have taken more than its share. That excess does not count against others: they
+ *   are admitted as if the bucket had only its share. So no bucket keeps the others out, and at most twice
+ *   `maxSessions` wait.
+ * QUOTA3 The shared bucket of callers without a name has no limit of its own. It is refused when all places are taken.
+ *   QUOTA2 applies to it, too.
+ * Cost: O(1); O(buckets) for a new session when all places are taken.
+ */
+class SessionQuota {
+  readonly #pending = new SmallMap<string, number>();
+  #total = 0;
+
+  /** Sessions that wait. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** A session of this bucket starts to wait. */
+  add(bucket: string): void {
+    this.#total++;
+    this.#pending.set(bucket, (this.#pending.get(bucket) ?? 0) + 1);
+  }
+
+  remove(bucket: string): void {
+    this.#total--;
+    const left = (this.#pending.get(bucket) ?? 1) - 1;
+    if (left === 0) this.#pending.delete(bucket);
+    else this.#pending.set(bucket, left);
+  }
+
+  admits(bucket: string, { maxSessions, maxSessionsPerBucket }: SessionLimits): boolean {
+    const own = this.#pending.get(bucket) ?? 0;
+    const isBeyondShare = own >= maxSessionsPerBucket;
+    if (isBeyondShare && bucket !== SHARED_BUCKET && this.#total > own) return false;
+    if (this.#total < maxSessions) return true;
+    return !isBeyondShare && this.#withinShares(maxSessionsPerBucket) < maxSessions;
+  }
+
+  #withinShares(share: number): number {
+    let sum = 0;
+    for (const count of this.#pending.values()) sum += Math.min(count, share);
+    return sum;
   }
 }

@@ -2,8 +2,7 @@ import type { Book } from "../book/book.ts";
 import { closesAt } from "../book/breaker.ts";
 import { missingBudgets } from "../book/budgets.ts";
 import type { WaiterRecord } from "../book/records.ts";
-import type { EngineContext } from "./context.ts";
-import type { CycleHost } from "./cycle-host.ts";
+import type { CycleHost, EngineContext } from "./context.ts";
 
 /** When a time is reached, the instance of the best-ranked waiter acts first. The other instances act this much later. */
 const OTHERS_WAIT_MS = 20;

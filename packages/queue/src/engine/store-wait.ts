@@ -1,6 +1,5 @@
 import { RESERVED_MS, type Refusal } from "../store/host-store.ts";
-import type { EngineContext } from "./context.ts";
-import type { CycleHost } from "./cycle-host.ts";
+import type { CycleHost, EngineContext } from "./context.ts";
 
 /** After this time without an answer, sessions report that they wait for the store. */
 export const SILENT_MS = 1_000;

@@ -1,4 +1,6 @@
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
+import { type BudgetView, viewBudgets } from "../book/budget-view.ts";
+import { isPausedBy } from "../book/head.ts";
 import type {
   AccountRecord,
   BookImage,
@@ -30,6 +32,7 @@ export interface HostSnapshot {
   readonly isHot: boolean;
   readonly buckets: readonly BucketSnapshot[];
   readonly leases: readonly LeaseSnapshot[];
+  readonly budgets: readonly BudgetView[];
   /** The busiest values of its keys. */
   readonly keys: readonly KeySnapshot[];
 }
@@ -61,10 +64,13 @@ export interface LeaseSnapshot {
 export function snapshotOf(host: string, { head, records }: BookImage, now: number): HostSnapshot {
   const leases = records.filter((record): record is LeaseRecord => record.kind === "lease" && record.endsAt > now);
   const offers = records.filter((record): record is OfferRecord => record.kind === "offer" && record.lapsesAt > now);
-  const budgets = records.filter((record): record is BudgetRecord => record.kind === "budget");
   const limits = records.find((record): record is LimitsRecord => record.kind === "limits");
   const accounts = new Map<string, AccountRecord>();
-  for (const record of records) if (record.kind === "account") accounts.set(record.key, record);
+  const budgets = new Map<string, BudgetRecord>();
+  for (const record of records) {
+    if (record.kind === "account") accounts.set(record.key, record);
+    else if (record.kind === "budget") budgets.set(record.key, record);
+  }
   const held = countBy([...leases, ...offers]);
   const waiters = records.filter(
     (record): record is WaiterRecord => record.kind === "waiter" && record.deadlineAt > now,
@@ -81,7 +87,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     progress: head.progress,
     breaker: viewBreaker(head.breaker, now),
     live: limits?.live,
-    isPaused: limits?.live?.isPaused === true,
+    isPaused: isPausedBy(limits),
     avgWaitMs: head.avgWaitMs,
     isHot: head.weighted?.isHot ?? false,
     buckets: [...names].map((bucket) => {
@@ -91,7 +97,8 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
       return { bucket, weight, inFlight, waiting: waiting.get(bucket) ?? 0, usedMs: used };
     }),
     leases: leases.map((lease) => leaseSnapshot(host, lease, now)),
-    keys: busiestKeys(limits?.policy.keys, [...leases, ...offers, ...waiters], budgets, now),
+    budgets: viewBudgets(limits?.policy.budgets, (name) => budgets.get(name)?.level, now),
+    keys: busiestKeys(limits?.policy.keys, [...leases, ...offers, ...waiters], [...budgets.values()], now),
   };
 }
 

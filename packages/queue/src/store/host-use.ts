@@ -1,4 +1,5 @@
 import { isPristine, viewBreaker } from "../book/breaker.ts";
+import { isPausedBy } from "../book/head.ts";
 import type { LimitsRecord } from "../book/records.ts";
 import { endKeptUntil, isStart } from "../book/session-ends.ts";
 import { type BreakerPolicy, DEFAULT_BREAKER } from "../host-policy.ts";
@@ -15,7 +16,7 @@ function breakerPolicyOf(stored: StoredHost): BreakerPolicy {
 }
 
 export function isPaused(stored: StoredHost): boolean {
-  return limitsOf(stored)?.live?.isPaused === true;
+  return isPausedBy(limitsOf(stored));
 }
 
 /** Half open counts as open. */

@@ -1,4 +1,5 @@
-import { CLEANUP_SETTINGS, type ServiceConfig } from "@slotkeeper/protocol";
+import { CLEANUP_SETTINGS, SEMAPHORE_PREFIX, type ServiceConfig } from "@slotkeeper/protocol";
+import { fieldName } from "../words/validator.ts";
 import { type Advice, adviceIf } from "./advice.ts";
 import { keyAdvice } from "./key-advice.ts";
 import { limitAdvice } from "./limit-advice.ts";
@@ -36,6 +37,13 @@ function unusedKeys(config: ServiceConfig): Advice[] {
       (fairQueue?.cleanup?.queueDepthZombieTtlSeconds ?? ttl.default) !== ttl.default,
       "fairQueue.cleanup.queueDepthZombieTtlSeconds",
       "waiters of a dead instance are deleted within 5 s",
+    ),
+    ...Object.entries(fairQueue?.hosts ?? {}).flatMap(([host, { budgets }]) =>
+      unused(
+        budgets !== undefined && host.startsWith(SEMAPHORE_PREFIX),
+        `${fieldName(["fairQueue", "hosts", host])}.budgets`,
+        "a named semaphore has no budgets",
+      ),
     ),
   ];
 }

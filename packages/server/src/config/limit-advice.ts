@@ -55,8 +55,37 @@ function ofService({ limits }: ServiceConfig, options: QueueOptions): Advice[] {
   return advice;
 }
 
+function hostAdvice(path: string, own: HostConfig, all: HostConfig, options: QueueOptions): Advice[] {
+  return [...slotAdvice(path, own, all, options), ...budgetAdvice(path, own.budgets, options)];
+}
+
+function budgetAdvice(path: string, budgets: HostConfig["budgets"] = {}, options: QueueOptions): Advice[] {
+  const { maxWaitMs, scheduler } = options;
+  const names = Object.keys(budgets);
+  const slow = Object.entries(budgets).flatMap(([name, { limit, perSeconds, default: cost = 1, shadow }]) => {
+    const refillMs = Math.round((cost * perSeconds * 1000) / limit);
+    return adviceIf(
+      refillMs > maxWaitMs && shadow !== true,
+      "LIMITS_CONFLICT",
+      `\`${path}.budgets.${name}\` needs ${refillMs} ms to refill its \`default\` (${cost}), longer than \`fairQueue.maxWaitMs\` (${maxWaitMs})`,
+      "a request that finds the budget empty times out before it could be granted",
+      "Raise `limit` or `maxWaitMs`, or lower `perSeconds` or `default`.",
+    );
+  });
+  return [
+    ...slow,
+    ...adviceIf(
+      names.length > 0 && scheduler.isEnabled,
+      "LIMITS_CONFLICT",
+      `\`${path}.budgets\` turns off \`fairQueue.weightedScheduler\``,
+      "at a host with budgets, `order` alone chooses the next bucket",
+      "Disable the scheduler, or remove the budgets.",
+    ),
+  ];
+}
+
 /** `own` has the keys that this level sets. A conflict is reported at the level that sets one of its keys. */
-function hostAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs, collectMs }: QueueOptions): Advice[] {
+function slotAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs, collectMs }: QueueOptions): Advice[] {
   const { maxSlotPerHost = 0, maxSlotPerIp = 0, maxWaitersPerIp = 0, maxWaitersPerHost = 0 } = all;
   const { minSlotHoldMs = 0, smoothReleaseIntervalMs = 0, ipCooldownSeconds = 0 } = all;
   const leaseMs = (all.zombieTimeoutSeconds ?? 0) * 1000;

@@ -1,4 +1,4 @@
-import type { HostLimitsConfig, ServiceConfig } from "@slotkeeper/protocol";
+import { budgetProblems, type HostLimitsConfig, LIMITS, type ServiceConfig } from "@slotkeeper/protocol";
 import { fieldName } from "../words/validator.ts";
 
 /** An invalid combination of keys, as a sentence, and the keys that it is about. */
@@ -9,12 +9,20 @@ export interface CrossProblem {
 
 /** Combinations under `fairQueue` that cannot work. */
 export function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[] {
-  const problems = holdProblems("fairQueue", fairQueue);
+  const problems = [...holdProblems("fairQueue", fairQueue), ...costProblems("fairQueue", fairQueue)];
   for (const [host, limits] of Object.entries(fairQueue.hosts ?? {})) {
+    const path = fieldName(["fairQueue", "hosts", host]);
+    problems.push(...costProblems(path, limits));
     if (limits.maxHoldSeconds === undefined && limits.zombieTimeoutSeconds === undefined) continue;
-    problems.push(...holdProblems(fieldName(["fairQueue", "hosts", host]), { ...fairQueue, ...limits }));
+    problems.push(...holdProblems(path, { ...fairQueue, ...limits }));
   }
   return problems;
+}
+
+/** What the schema does not know: names of budgets, their number, and a usual cost that no grant could pay. */
+function costProblems(path: string, { budgets = {} }: HostLimitsConfig): CrossProblem[] {
+  const about = [`${path}.budgets`];
+  return budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets).map((message) => ({ about, message }));
 }
 
 /** A lease that is longer than the longest hold would never end by itself. */

@@ -6,12 +6,13 @@ const MOST = 999_999_999_999_999;
 
 /**
  * What is left of the limits of a host, as `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11).
- * Both take whole numbers, so that quotas are rounded down and times up. `t` is the time until a budget is full again.
+ * A budget in shadow mode is no limit. Both take whole numbers, so that quotas are rounded down and times up. `t` is the time until a budget is full again.
  */
 export function rateLimitHeaders({ slots, free, budgets }: HostQuotas): Headers {
   let policy = `"slots";q=${slots};qu="concurrent-requests"`;
   let left = `"slots";r=${free}`;
   for (const budget of budgets) {
+    if (budget.isShadow) continue;
     policy += `, "${budget.name}";${quotaOf(budget)}`;
     left += `, "${budget.name}";r=${whole(budget.available)};t=${whole(Math.ceil(budget.fullInMs / 1000))}`;
   }

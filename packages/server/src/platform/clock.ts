@@ -1,7 +1,5 @@
 import { type Clock, realClock } from "slotkeeper";
-
-/** The longest delay that timers of the host support. With a longer one they fire at once. */
-const LONGEST_DELAY_MS = 2 ** 31 - 1;
+import { LONGEST_DELAY_MS } from "slotkeeper/parts";
 
 /** Real time until it is stopped. After that, no timer fires and none is set. */
 export class ServiceClock implements Clock {

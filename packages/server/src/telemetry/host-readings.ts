@@ -1,4 +1,4 @@
-import { type HostSnapshot, phaseFor } from "@slotkeeper/queue";
+import { type BudgetView, type HostSnapshot, phaseFor } from "@slotkeeper/queue";
 import type { Series } from "./metric.ts";
 import type { Scraped } from "./scrape.ts";
 
@@ -49,6 +49,15 @@ export function oldestWaits({ hosts, overview: { at, oldestArrivedAt } }: Scrape
     // Reported if it is the oldest of all. Otherwise it is younger than one that is shown.
     [OTHER_HOSTS, isShown ? 0 : secondsSince(oldest)],
   ];
+}
+
+/** One series for each budget of each shown host. */
+export function byBudget(valueOf: (budget: BudgetView) => number): (scraped: Scraped) => Series[] | undefined {
+  return ({ hosts, totals }) =>
+    totals &&
+    hosts.flatMap(({ label, stored }) =>
+      (stored?.budgets ?? []).map((budget): Series => [[label, budget.name], valueOf(budget)]),
+    );
 }
 
 export function pausedHosts({ hosts, totals }: Scraped): Series[] | undefined {

@@ -1,5 +1,5 @@
 import { RECORDS_OF_A_COMMIT, SECONDS_OF_CALL, SECONDS_OF_HOLD, SECONDS_OF_WAIT } from "./buckets.ts";
-import { breakerStates, byActivity, byHost, fairShareLags, oldestWaits, pausedHosts } from "./host-readings.ts";
+import { HOST_METRICS } from "./host-metrics.ts";
 import { counted, counter, gauge, histogram, type Metric, type Series } from "./metric.ts";
 import { NOT_READY_REASONS } from "./readiness.ts";
 
@@ -12,75 +12,11 @@ export type StoreOperation = (typeof STORE_OPERATIONS)[number];
  * compare the dashboard and the alerts of `deploy/` with them.
  *
  * Labels are bounded: `host` has at most `HOSTS_SHOWN` values (`activity.ts`), and `OTHER_HOSTS` for all other hosts
- * together. Every other label has only the values named here.
+ * together. `budget` has the names of the configured budgets, at most 16 at a host. Every other label has only the values
+ * named here. Keys of requests are never labels, because their number is not bounded.
  */
 export const METRICS = {
-  slotsInUse: gauge(
-    "slotkeeper_slots_in_use",
-    "Slots in use in the whole fleet. Every instance reports the same value",
-    byHost("inFlight"),
-    "host",
-  ),
-  slotsLimit: gauge(
-    "slotkeeper_slots_limit",
-    "Number of slots in the whole fleet. Every instance reports the same value",
-    byHost("slots"),
-    "host",
-  ),
-  waiters: gauge(
-    "slotkeeper_waiters",
-    "Waiting sessions in the whole fleet. Every instance reports the same value",
-    byHost("waiting"),
-    "host",
-  ),
-  oldestWait: gauge(
-    "slotkeeper_oldest_wait_seconds",
-    "How long the oldest waiting session of this instance has waited",
-    oldestWaits,
-    "host",
-  ),
-  breakerState: gauge(
-    "slotkeeper_breaker_state",
-    "State of the circuit breaker: 0 closed, 1 half open, 2 open",
-    breakerStates,
-    "host",
-  ),
-  hostPaused: gauge(
-    "slotkeeper_host_paused",
-    "1 while an operator has paused the host: nothing new is granted",
-    pausedHosts,
-    "host",
-  ),
-  fairShareLag: gauge(
-    "slotkeeper_fair_share_lag_seconds",
-    "Fair-share error: how many slot-seconds per weight the worst-served waiting bucket is behind the fair share of its host",
-    fairShareLags,
-    "host",
-  ),
-  hostGrants: counter(
-    "slotkeeper_host_grants_total",
-    "Slots granted. A grant counts for its host while the host has a series of its own, otherwise for `other hosts`",
-    byActivity("grants"),
-    "host",
-  ),
-  hostRejects: counter(
-    "slotkeeper_host_rejects_total",
-    "Sessions that ended without a slot, by host like the grants",
-    byActivity("rejects"),
-    "host",
-  ),
-  budgetExcess: counter(
-    "slotkeeper_budget_excess_units_total",
-    "Units of budgets that were used beyond the largest debt of one `limit`, and so were not charged, by host like the grants",
-    byActivity("excess"),
-    "host",
-  ),
-  shadowShort: counter(
-    "slotkeeper_shadow_short_total",
-    "Grants that would have waited for a limit in shadow mode, once for each such limit, by host like the grants",
-    byActivity("short"),
-    "host",
-  ),
+  ...HOST_METRICS,
   breakersOpen: gauge(
     "slotkeeper_breakers_open",
     "Hosts whose circuit breaker is open or half open",

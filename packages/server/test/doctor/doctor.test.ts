@@ -10,6 +10,7 @@ import { configFile, newFolder, startFixture, stopFixture } from "../service-fix
 import { diagnosisOf, finding, reported } from "./findings.ts";
 
 const KEY = "a-shared-key-of-some-length";
+const TOKENS = { limit: 1_000, perSeconds: 60 } as const;
 
 describe("the configuration", () => {
   it("of a valid set-up gives nothing to report, and every check reports what it found", async () => {
@@ -72,11 +73,38 @@ describe("the configuration", () => {
     [{ maxWaitMs: 400 }, "`fairQueue.maxWaitMs` (400) is below `pollIntervalMs` (500)"],
     [{ sessionIdleSeconds: 0.5 }, "`fairQueue.sessionIdleSeconds` (0.5) is below `collectMs` (1000)"],
     [{ globalMaxWaiters: 30_000 }, "`limits.heldPolls` (20000) is below `fairQueue.globalMaxWaiters` (30000)"],
+    [
+      { budgets: { tokens: { limit: 10, perSeconds: 60, burst: 50, default: 5 } } },
+      "`fairQueue.budgets.tokens` needs 30000 ms to refill its `default` (5), longer than `fairQueue.maxWaitMs` (20000)",
+    ],
+    [
+      { weightedScheduler: { enabled: true }, hosts: { "a.example": { budgets: { tokens: TOKENS } } } },
+      '`fairQueue.hosts["a.example"].budgets` turns off `fairQueue.weightedScheduler`',
+    ],
     [{ hosts: { "a.example": { maxSlotPerHost: 1, maxSlotPerIp: 2 } } }, '`fairQueue.hosts["a.example"].maxSlotPerIp`'],
   ])("limits that do not work together: %j", async (fairQueue, found) => {
     const conflict = finding(await diagnosisOf({ fairQueue }), "LIMITS_CONFLICT");
     expect(conflict).toMatchObject({ check: "limits", severity: "warning" });
     expect(conflict.found).toMatch(new RegExp(`^${found.replaceAll(/[[\]().*]/g, "\\$&")}`));
+  });
+
+  it.each([
+    [
+      { tokens: { ...TOKENS, burst: 10, default: 11 } },
+      "Expected `fairQueue.budgets.tokens.default` to be a number from 0 to `burst`, got 11.",
+    ],
+    [{ Tokens: TOKENS }, "Expected the name `fairQueue.budgets.Tokens` to be 1 to 32 characters"],
+    [{ tokens: { limit: 0, perSeconds: 1 } }, "Expected `fairQueue.budgets.tokens.limit` to be above 0, got 0 (flag)."],
+  ])("budgets that cannot work are problems of the configuration, each once: %j", async (budgets, found) => {
+    const diagnosis = await diagnosisOf({ fairQueue: { budgets } });
+    expect(reported(diagnosis)).toEqual(["problem CONFIG_INVALID"]);
+    expect(finding(diagnosis, "CONFIG_INVALID").found.startsWith(found)).toBe(true);
+  });
+
+  it("budgets of a named semaphore have no effect", async () => {
+    const hosts = { "sem:jobs": { budgets: { tokens: TOKENS } } };
+    const unused = finding(await diagnosisOf({ fairQueue: { hosts } }), "UNUSED_KEY");
+    expect(unused.found).toBe('`fairQueue.hosts["sem:jobs"].budgets` has no effect.');
   });
 
   it("a host's own limits are checked together with those it inherits, and inherited problems are reported once", async () => {

@@ -21,11 +21,13 @@ import { type Page, parsePage } from "./parse-page.ts";
 const fileOf = (path: string) => new URL(`../../../../${path}`, import.meta.url);
 const read = (path: string) => readFileSync(fileOf(path), "utf8");
 const page = async (fixture: Fixture): Promise<Page> => parsePage((await fixture.request("GET", "/metrics")).text);
+/** They refill so slowly that the numbers do not depend on the speed of the machine. */
+const TOKENS = { tokens: { limit: 1000, perSeconds: 10_000, burst: 500 } } as const;
 const CATALOGUE: Metric[] = Object.values(METRICS);
 
 describe("GET /metrics", () => {
   it("has every metric of the catalogue and no other, with its help and type, in well-formed text", async () => {
-    const fixture = await startFixture();
+    const fixture = await startFixture({ config: { fairQueue: { budgets: TOKENS } } });
     const slot = await fixture.take();
     await fixture.release(slot.slotToken);
     const reply = await fixture.request("GET", "/metrics");
@@ -89,6 +91,19 @@ describe("GET /metrics", () => {
     expect(value("slotkeeper_breakers_open")).toBe(1);
     expect(value("slotkeeper_rejects_total", { reason: "overloaded" })).toBe(1);
     expect(value("slotkeeper_host_rejects_total", host)).toBe(1);
+  });
+
+  it("exposes what is left of each budget, how it refills, and a debt as a number below 0", async () => {
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerIp: -1, budgets: TOKENS } } });
+    const { slotToken } = await fixture.take({ cost: { tokens: 100 } });
+    const of = { host: "example.com", budget: "tokens" };
+    const left = async () => Math.floor((await page(fixture)).value("slotkeeper_budget_available_units", of));
+    expect(await left()).toBe(400);
+    await fixture.release(slotToken, { used: { tokens: 800 } });
+    expect(await left()).toBe(-300);
+    const { value } = await page(fixture);
+    expect(value("slotkeeper_budget_burst_units", of)).toBe(500);
+    expect(value("slotkeeper_budget_refill_units_per_second", of)).toBe(0.1);
   });
 
   it("counts by host what was used beyond the largest debt of a budget", async () => {

@@ -4,18 +4,6 @@ import type { LocalSemaphoreLike } from "./subject.ts";
 
 /** Parts of the contract that an implementation may leave out, with a reason. */
 export const localCases = {
-  width: (bench: Bench) => {
-    test("width: a wide waiter gets its slots together and is never overtaken", async () => {
-      const sem = bench.semaphore(2) as LocalSemaphoreLike;
-      const held = await sem.acquire();
-      const wide = sem.acquire({ width: 2 });
-      expect(await sem.tryAcquire()).toBeUndefined();
-      await held.release();
-      const both = await wide;
-      expect(await sem.tryAcquire()).toBeUndefined();
-      await both.release();
-    });
-  },
   resize: (bench: Bench) => {
     test("resize: a larger capacity wakes waiters immediately", async () => {
       const sem = bench.semaphore(1) as LocalSemaphoreLike;

@@ -42,6 +42,18 @@ export function orderCases(bench: Bench): void {
     await (await next).release();
   });
 
+  test("a wide waiter gets its slots together and is never overtaken", async () => {
+    const sem = bench.semaphore(2);
+    const held = await sem.acquire();
+    const wide = sem.acquire({ width: 2 });
+    await bench.queued(sem, 1);
+    expect(await sem.tryAcquire()).toBeUndefined();
+    await held.release();
+    const both = await wide;
+    expect(await sem.tryAcquire()).toBeUndefined();
+    await both.release();
+  });
+
   test("there are never more holders than slots, and all are used", async () => {
     const sem = bench.semaphore(3);
     let running = 0;

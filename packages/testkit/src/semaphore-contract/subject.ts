@@ -15,7 +15,7 @@ export interface SlotLike {
 export interface SemaphoreLike {
   readonly name?: string | undefined;
   readonly capacity: number;
-  acquire(options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<SlotLike>;
+  acquire(options?: { signal?: AbortSignal; timeoutMs?: number; width?: number }): Promise<SlotLike>;
   tryAcquire(): Awaitable<SlotLike | undefined>;
   run<T>(
     work: (slot: SlotLike) => Awaitable<T>,
@@ -28,7 +28,6 @@ export interface SemaphoreLike {
 export interface LocalSemaphoreLike extends SemaphoreLike {
   readonly inUse: number;
   readonly waiting: number;
-  acquire(options?: { signal?: AbortSignal; timeoutMs?: number; width?: number }): Promise<SlotLike>;
   resize(slots: number): void;
   close(): void;
 }
@@ -44,7 +43,6 @@ export interface SemaphoreSubject {
 
 /** The parts that an implementation does not support, each with the reason. */
 export interface Skips {
-  readonly width?: string;
   readonly resize?: string;
   readonly close?: string;
   readonly counters?: string;

@@ -119,6 +119,18 @@ test("HIST5: a session times out at its deadline or when its client was idle, an
   expect(script.broken()).toEqual(["HIST5"]);
 });
 
+test("HIST5: in a fleet, the last poll before a silence may have been held where the session was not", () => {
+  const fleet = (endsAt: number, ...polls: readonly (readonly [number, number])[]) => {
+    const script = new Script({ promptMs: NEVER, instances: 3, fairQueue: { sessionIdleSeconds: 14 } });
+    const session = script.session().pending(0, 10);
+    for (const [sentAt, answeredAt] of polls) session.pending(sentAt, answeredAt);
+    session.timeout(endsAt, endsAt + 1, "idle");
+    return script.broken();
+  };
+  expect(fleet(17_000, [20, 6_020], [6_021, 12_021])).toEqual([]);
+  expect(fleet(18_500, [20, 6_020], [6_021, 12_021], [12_022, 18_022])).toEqual(["HIST5"]);
+});
+
 test("HIST5: other ends have their reasons, too", () => {
   const ends = (build: (script: Script) => void) => {
     const script = new Script();

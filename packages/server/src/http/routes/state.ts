@@ -1,5 +1,5 @@
 import type { ServiceState } from "@slotkeeper/protocol";
-import type { HostSnapshot } from "@slotkeeper/queue";
+import type { BudgetView, HostSnapshot } from "@slotkeeper/queue";
 import { mapInTurns, sortInTurns } from "../../platform/turns.ts";
 import { hostRow } from "../../telemetry/host-row.ts";
 import type { FieldProblem } from "../../words/validator.ts";
@@ -110,16 +110,22 @@ function hostState(
       waiting,
       usedMs,
     })),
+    ...(stored === undefined || stored.budgets.length === 0 ? {} : { budgets: stored.budgets.map(budgetState) }),
     keys: (stored?.keys ?? []).map(({ slots, ...key }) => ({ ...key, ...(slots === undefined ? {} : { slots }) })),
     slots: [...(stored?.leases ?? [])],
     sessions: inOrder(looked?.waiting ?? [])
       .slice(from, from + count)
-      .map(({ blockedBy, estimatedWaitMs, ...session }) => ({
+      .map(({ blockedBy, estimatedWaitMs, cost, ...session }) => ({
         ...session,
+        ...(cost === undefined ? {} : { cost }),
         ...(blockedBy === undefined ? {} : { blockedBy }),
         ...(estimatedWaitMs === undefined ? {} : { estimatedWaitMs }),
       })),
   };
+}
+
+function budgetState({ perMs, ...budget }: BudgetView): NonNullable<HostState["budgets"]>[number] {
+  return { ...budget, perSeconds: perMs / 1000 };
 }
 
 function inOrder<T extends { readonly position: number }>(sessions: readonly T[]): T[] {

@@ -9,7 +9,9 @@
  * Not promised: which of `deadline` and `idle` is the reason, because the service forgets it when the end is kept in the
  * store. In a fleet, the time without a call counts from the first call, if that one did not wait and the next one went
  * to another instance at once: the first instance may commit the arrival later, and then has the session. Nor does a poll
- * count there that is `pending` before its window ends: another instance has the session. That a session which waits is ever answered (HIST6 says when), nor that the breaker opens at the right
+ * count there that is `pending` before its window ends: another instance has the session. Nor does the last poll before a
+ * silence: for `pollIntervalMs`, or while the store is slow, an instance with an old copy of the session may hold it, and
+ * the one that has the session does not know. That a session which waits is ever answered (HIST6 says when), nor that the breaker opens at the right
  * number of failures. After lost commits or a jump of the store's clock sessions that had begun are not judged; nor are early ends
  * after a jump of an instance's clock.
  * Cost: O(n).
@@ -89,14 +91,15 @@ function longestSilence({ faults, facts }: History, { host, askedAt, calls }: Se
   const isFleet = facts.of(host).instances !== 1;
   const lateUntil = isFleet ? (calls.find(isAnswered)?.answeredAt ?? askedAt) + LATE_ARRIVAL_MS : askedAt;
   const windowMs = facts.of(host).least("pollWindowMs", askedAt, calls[index]?.answeredAt ?? askedAt) ?? 0;
-  let [silence, last] = [0, askedAt];
+  let [silence, last, before] = [0, askedAt, askedAt];
   for (const [position, call] of calls.slice(0, index + 1).entries()) {
     // During a fault the instance may not have received the call, or not reached the store.
     const isLate = position > 0 && call.sentAt < lateUntil;
     const isReached = isAnswered(call) && call.blockedBy !== "store" && !faults.isDelayed(last, call.answeredAt);
     const isSeen = isReached && !isLate && !(isFleet && isSentOn(call, windowMs));
-    silence = Math.max(silence, (isSeen ? call.sentAt : Math.min(call.answeredAt, call.gaveUpAt)) - last);
-    if (isSeen) last = Math.max(last, call.answeredAt);
+    const until = isSeen ? call.sentAt : Math.min(call.answeredAt, call.gaveUpAt);
+    silence = Math.max(silence, until - (isFleet ? before : last));
+    if (isSeen) [before, last] = [last, Math.max(last, call.answeredAt)];
   }
   return silence;
 }

@@ -1,7 +1,6 @@
 /** Calls a listener or logger of the user. If it throws or rejects, the error is ignored. */
 export function callForeign(call: () => unknown): void {
   try {
-    const result = call();
-    if (result instanceof Promise) result.catch(() => {});
+    (call() as Partial<Promise<unknown>> | undefined)?.catch?.(() => {});
   } catch {}
 }

@@ -1,0 +1,62 @@
+import { type BudgetState, refillWords, unitsOf } from "@slotkeeper/protocol";
+import { duration, plural } from "../../format.ts";
+import type { HostState, SessionState } from "../../model/host-watch.ts";
+
+interface BudgetsProps {
+  readonly host: HostState;
+  /** The session whose wait is explained below. */
+  readonly session: SessionState | undefined;
+}
+
+/** The budgets of the host as bars: what is left, how it refills, and debts. */
+export function Budgets({ host: { budgets = [] }, session }: BudgetsProps) {
+  if (budgets.length === 0) return null;
+  return (
+    <section class="card" aria-labelledby="budgets-title">
+      <div class="card-head">
+        <h2 id="budgets-title">Budgets</h2>
+        <p class="quiet">{plural(budgets.length, "budget")}, in the whole fleet</p>
+      </div>
+      <ul class="budgets">
+        {budgets.map((budget) => (
+          <Budget key={budget.name} budget={budget} isAwaited={session?.blockedBy === `budget:${budget.name}`} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Budget({ budget, isAwaited }: { budget: BudgetState; isAwaited: boolean }) {
+  const { name, available, burst, limit, fullInMs, isShadow } = budget;
+  const isInDebt = available < 0;
+  // A debt is at most one limit.
+  const share = isInDebt ? Math.min(1, -available / limit) : available / burst;
+  return (
+    <li class="budget" data-debt={isInDebt} data-awaited={isAwaited}>
+      <p class="budget-head">
+        <span class="budget-name">{name}</span>
+        {isShadow ? (
+          <span class="badge quiet" title="Charged and counted, but no request waits for it">
+            shadow
+          </span>
+        ) : null}
+        {isAwaited ? (
+          <span class="badge load-queueing" title="The session below waits until this budget has refilled">
+            awaited
+          </span>
+        ) : null}
+        <span class="budget-left">
+          {isInDebt ? `${unitsOf(-available)} in debt` : unitsOf(available)}
+          {isInDebt ? null : <span class="quiet"> of {unitsOf(burst)} left</span>}
+        </span>
+      </p>
+      <span class="bar" aria-hidden="true">
+        <i style={{ width: `${share * 100}%` }} />
+      </span>
+      <p class="cell-times">
+        <span>refills {refillWords(budget)}</span>
+        <span>{fullInMs === 0 ? "full" : `full in ${duration(fullInMs)}`}</span>
+      </p>
+    </li>
+  );
+}
