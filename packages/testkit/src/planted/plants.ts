@@ -146,16 +146,18 @@ export function settlingWrong(changed: (used: number, charged: number) => number
   };
 }
 
+function uncharged(record: BookRecord): BookRecord {
+  return record.kind === "lease" || record.kind === "offer" ? { ...record, charge: undefined } : record;
+}
+
 /** The store forgets whose limits a slot counts against. */
 export function withoutKeys(): Plant {
-  const forget = (record: BookRecord): BookRecord =>
-    record.kind === "lease" || record.kind === "offer" ? { ...record, charge: undefined } : record;
   return {
     store: (store) =>
       patched(store, {
         commit: (commit) => {
           const { changes } = commit;
-          return store.commit({ ...commit, changes: { ...changes, puts: changes.puts.map(forget) } });
+          return store.commit({ ...commit, changes: { ...changes, puts: changes.puts.map(uncharged) } });
         },
         read: async (host) => store.read(host, undefined),
       }),
