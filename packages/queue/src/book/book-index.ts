@@ -1,4 +1,4 @@
-import { type KeyValues, widthOf } from "@slotkeeper/protocol";
+import { budgetOfOrder, type KeyValues, widthOf } from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import type { Order } from "../order/contract.ts";
@@ -201,7 +201,8 @@ export class BookIndex {
   }
 
   usePolicy(policy: HostPolicy): void {
-    const isSame = policy.order === this.#policy?.order;
+    // An order by a budget depends on the budgets, too.
+    const isSame = policy.order === this.#policy?.order && budgetOfOrder(policy.order) === undefined;
     if (policy.keys !== this.#policy?.keys) this.#waitersOf().useKeys(policy.keys);
     for (const bucket of this.#buckets.values()) this.detach(bucket);
     this.#policy = policy;
@@ -336,6 +337,7 @@ export class BookIndex {
     this.detach(bucket);
     bucket.account = after;
     bucket.weighted = after?.weighted;
+    bucket.charged = after?.charged ?? 0;
     bucket.weight = after?.weight ?? 1;
     bucket.usedMs = after?.usedMs ?? 0;
     bucket.asOf = after?.asOf ?? 0;
@@ -399,7 +401,7 @@ export class BookIndex {
   }
 
   #orderOf(): Order {
-    this.#order ??= orderOf(this.#policy?.order, this.#scheduler);
+    this.#order ??= orderOf(this.#policy, this.#scheduler);
     return this.#order;
   }
 

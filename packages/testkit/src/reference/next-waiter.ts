@@ -31,6 +31,8 @@ export type Slot = Pick<Joining, "session" | "bucket" | "demand"> & {
   endsAt: number;
   isReleased: boolean;
   keepUntil: number;
+  /** What the order by a budget has charged for it. */
+  counted: number;
 };
 /** How a session ended. `dropped` is no end: its instance died, and it may join again. */
 export type End = Pick<Joining, "session"> & {
@@ -48,6 +50,8 @@ export type Bucket = Pick<Joining, "bucket"> & {
   waits: number;
   waitedAt: number;
   virtualTime: number;
+  /** What the order by a budget has charged it. */
+  charged: number;
 };
 
 /** The numbers of a bucket besides its use. They are kept for an idle period. */
@@ -56,6 +60,7 @@ export const NO_NUMBERS = {
   waits: 0,
   waitedAt: Number.NEGATIVE_INFINITY,
   virtualTime: 0,
+  charged: 0,
 };
 
 export class State {
@@ -81,6 +86,8 @@ export class State {
   /** The session that gets the next grant, although fewer slots are free than it needs. */
   first: string | undefined;
   budgets: { [name: string]: ReplayedBudget } = {};
+  /** The charge per weight of the bucket that got the last grant, before it. */
+  chargeLevel = 0;
 
   /** What the users of a semaphore chose, otherwise what an operator set, otherwise the configuration. */
   get policy(): HostPolicy {
@@ -149,7 +156,8 @@ export class State {
       this.buckets.push((found = { bucket, weight, used: start, activeAt: this.now, ...NO_NUMBERS }));
     const idleUse = this.isAhead(found) ? Math.max(found.used, start) : start;
     const used = this.isActive(bucket) ? found.used * (weight / found.weight) : idleUse;
-    return Object.assign(found, { weight, used, activeAt: this.now });
+    const charged = found.charged * (weight / found.weight);
+    return Object.assign(found, { weight, used, charged, activeAt: this.now });
   }
 
   /** Slots of leases and offers of one value of a key. */
@@ -231,6 +239,7 @@ export class State {
   best(among: Bucket[], collectMs: number): Bucket | undefined {
     if (this.heat.isHot) return this.turns(among, collectMs)[0];
     const { order } = this.policy;
+    if (this.chargedBudget !== undefined) return this.leastCharged(among, collectMs);
     const level = this.level();
     const { widest } = this;
     return first(among, ({ bucket, weight, used }) => {
@@ -240,6 +249,43 @@ export class State {
       const zone = isWhole ? 0 : held < share + widest - 1 - TINY ? 1 : 2;
       return order === "fifo" ? head : [zone, zone === 1 ? 0 : (held + widest) / weight, used / weight, ...head];
     });
+  }
+
+  /** The budget by which buckets are ordered. */
+  get chargedBudget(): string | undefined {
+    return /^budget:(.*)$/.exec(this.policy.order)?.[1];
+  }
+
+  /** The smallest charge per weight, then the oldest head. */
+  leastCharged(among: Bucket[], collectMs: number): Bucket | undefined {
+    const least = Math.min(...among.map(({ charged, weight }) => charged / weight));
+    const isLeast = ({ charged, weight }: Bucket) => charged / weight - least <= 1e-12 * Math.max(1, charged / weight);
+    return first(among.filter(isLeast), ({ bucket }) => this.headKeys(bucket, collectMs));
+  }
+
+  /** A grant or an offer is charged its cost, at least 1. Returns the charge. */
+  chargeGrant(bucket: Bucket, asking: Asking): number {
+    const name = this.chargedBudget;
+    if (name === undefined) return 0;
+    const [, cost = 0] = this.costs(asking).find(([account]) => account === name) ?? [];
+    const amount = Math.max(1, cost);
+    this.chargeLevel = bucket.charged / bucket.weight;
+    bucket.charged += amount;
+    return amount;
+  }
+
+  /** The charge of a grant becomes another one. */
+  rechargeGrant({ bucket: name, counted }: Slot, amount: number): void {
+    const bucket = this.buckets.find((one) => one.bucket === name);
+    if (bucket !== undefined && counted > 0) bucket.charged = Math.max(0, bucket.charged + (amount - counted));
+  }
+
+  /** Another order starts all accounts at zero: at the meter, and without a charge. */
+  startAccounts(): void {
+    for (const one of this.buckets)
+      Object.assign(one, { used: this.meter * one.weight, charged: 0, activeAt: this.now });
+    for (const slot of this.slots) slot.counted = 0;
+    this.chargeLevel = 0;
   }
 
   /** The fair number of slots per weight, for the buckets that want more. */
@@ -355,6 +401,7 @@ export class State {
       slot,
       Object.fromEntries(Object.keys(slot.paid?.costs ?? {}).map((account) => [account.split(" ")[0], 0])),
     );
+    this.rechargeGrant(slot, 0);
   }
 
   inside(bucket?: string): Waiter[] {
@@ -390,6 +437,11 @@ export class State {
     const minimum = this.turns(this.competing(context.collectMs).all, context.collectMs)[0]?.virtualTime ?? 0;
     const start = Math.max(this.turn.virtualTime, minimum);
     if (this.isWeighted(context) && isAlone) bucket.virtualTime = Math.max(bucket.virtualTime, start);
+    if (this.chargedBudget !== undefined && isAlone) {
+      const least = this.leastCharged(this.competing(context.collectMs).all, context.collectMs);
+      const level = least === undefined ? this.chargeLevel : least.charged / least.weight;
+      if (bucket.charged / bucket.weight < level) bucket.charged = level * bucket.weight;
+    }
     waiter.isInside = true;
   }
 }
