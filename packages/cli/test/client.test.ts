@@ -127,6 +127,15 @@ describe("acquire, status and release", () => {
     expect(await inUse(url)).toBe(0);
   });
 
+  test("--key sends the values of keys, and a wrong one is refused before the service is asked", async () => {
+    const url = await serve();
+    const asked = ["acquire", "--url", url, "--host", "example.com"];
+    const refused = await done(slotkeeper([...asked, "--key", "tenant=a=b"]));
+    expect([refused.code, refused.err]).toEqual([expect.any(Number), expect.stringContaining("got a=b")]);
+    const wrong = await done(slotkeeper([...asked, "--key", "tenant"]));
+    expect(wrong.err).toContain('Expected --key to be a name and a value, like tenant=acme, got "tenant".');
+  });
+
   test("an empty variable for the internal token counts as absent, for status and top", async () => {
     const url = await serve();
     for (const name of ["status", "top"]) {

@@ -236,6 +236,37 @@ describe("requests for several slots", () => {
   });
 });
 
+describe("keys", () => {
+  const fairQueue = { maxSlotPerHost: 4, maxSlotPerIp: -1, keys: { tenant: { slots: 1, required: true } } };
+  const acme = { hostname: "keyed.test", keys: { tenant: "acme" } };
+
+  it("limits all requests with the same value together, says so, and shows the busiest values", async () => {
+    const fixture = await startFixture({ config: { fairQueue } });
+    const { slotToken } = await fixture.take({ ...acme, ipBucket: "a" });
+    const { body: waiting } = await fixture.acquire({ ...acme, ipBucket: "b", waitMs: 20 });
+    expect(waiting).toMatchObject({ result: "pending", blockedBy: "key:tenant" });
+    expect(waiting).not.toHaveProperty("estimatedWaitMs");
+    await fixture.take({ ...acme, keys: { tenant: "other" } });
+    const [host] = JSON.parse((await fixture.request("GET", "/api/v0/state")).text).hosts;
+    expect(host.keys).toEqual([
+      { key: "tenant", value: "acme", inFlight: 1, waiting: 1, slots: 1, available: {} },
+      { key: "tenant", value: "other", inFlight: 1, waiting: 0, slots: 1, available: {} },
+    ]);
+    await fixture.release(slotToken);
+    expect((await fixture.poll(waiting.queryToken)).body.result).toBe("granted");
+  });
+
+  it.each([
+    [{}, "keys.tenant", "Expected `keys.tenant` to be present, because the host requires it, got none"],
+    [{ color: "red" }, "keys.color", "Expected `keys.color` to be absent, because the host has no such key, got red"],
+  ])("refuses keys that the host does not have or requires: %j", async (keys, field, message) => {
+    const fixture = await startFixture({ config: { fairQueue } });
+    const { status, body } = await fixture.acquire({ ...acme, keys });
+    expect([status, body.code, body.errors]).toEqual([400, "IMPOSSIBLE", [{ field, message }]]);
+    expect((await fixture.acquire({ ...acme, keys: { tenant: 5 } })).body.code).toBe("BAD_FIELDS");
+  });
+});
+
 describe("at the root", () => {
   it("serves a page, the document, and the health and readiness checks; HEAD like GET", async () => {
     const fixture = await startFixture();

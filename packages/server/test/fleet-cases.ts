@@ -44,6 +44,18 @@ export function describeFleet(instance: StartInstance): void {
     expect(again).toMatchObject({ result: "granted", slotToken: granted.slotToken, fence: granted.fence });
   });
 
+  test("the slots of a key are limited in the whole fleet, and its waiter moves between instances", async () => {
+    const limits = { maxSlotPerHost: 4, maxSlotPerIp: -1, keys: { user: { slots: 2 }, tenant: { slots: 1 } } };
+    const [one, two] = await Promise.all([instance(limits), instance(limits)]);
+    const asked = { ...newHost(), keys: { tenant: "acme", user: "ann" } };
+    const slot = await one.take(asked);
+    const { body: waiting } = await two.acquire({ ...asked, waitMs: 50 });
+    expect(waiting).toMatchObject({ result: "pending", blockedBy: "key:tenant" });
+    const moved = (await instance(limits)).poll(waiting.queryToken);
+    await one.release(slot.slotToken);
+    expect((await moved).body.result).toBe("granted");
+  });
+
   test("a session that needs several slots moves between instances, and gets them all at the other one", async () => {
     const limits = { maxSlotPerHost: 4, maxSlotPerIp: 4 };
     const [one, two] = await Promise.all([instance(limits), instance(limits)]);

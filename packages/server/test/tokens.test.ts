@@ -160,6 +160,17 @@ describe("a query token", () => {
   });
 });
 
+it("the token of a session keeps its keys at an instance that does not know the session", async () => {
+  const fairQueue = { maxSlotPerHost: 4, maxSlotPerIp: -1, keys: { tenant: { slots: 1 } } };
+  const config = { fairQueue, tokenKeys: [NEW] };
+  const first = await startFixture({ config });
+  await first.take({ keys: { tenant: "acme" } });
+  const { body: waiting } = await first.acquire({ keys: { tenant: "acme" }, waitMs: 20 });
+  const second = await startFixture({ config });
+  await second.take({ keys: { tenant: "acme" } });
+  expect((await second.poll(waiting.queryToken)).body).toMatchObject({ result: "pending", blockedBy: "key:tenant" });
+});
+
 describe("requestId", () => {
   it("gives the same session to a repeated first call, one after the other and at the same time", async () => {
     const fixture = await startFixture({ config: QUEUE });

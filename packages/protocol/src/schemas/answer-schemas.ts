@@ -17,8 +17,8 @@ export const PendingSchema = Type.Object({
   blockedBy: Type.Optional(
     Type.Unsafe<BlockedBy>({
       type: "string",
-      pattern: `^(?:${BLOCKED_BY_NAMES.join("|")}|budget:.+)$`,
-      description: `what the session waits for: ${BLOCKED_BY_NAMES.map((name) => `\`${name}\``).join(", ")}, or \`budget:\` and the name of a budget; absent while it is not known`,
+      pattern: `^(?:${BLOCKED_BY_NAMES.join("|")}|budget:.+|key:.+)$`,
+      description: `what the session waits for: ${BLOCKED_BY_NAMES.map((name) => `\`${name}\``).join(", ")}, \`budget:\` and the name of a budget, or \`key:\` and the name of a key; absent while it is not known`,
     }),
   ),
 });
