@@ -13,7 +13,7 @@ let store: PostgrestStore;
 beforeAll(async () => {
   server = await TestPostgrest.open({ schemas: ["public"], poolSize: 4 });
   proxy = await FaultProxy.start(server.url);
-  store = await PostgrestStore.open({ baseUrl: proxy.url, authHeader: server.authHeader("service"), timeoutMs: 500 });
+  store = await PostgrestStore.open({ baseUrl: proxy.url, authHeader: server.authHeader("service"), timeoutMs: 5_000 });
 });
 afterAll(async () => {
   await store.close();
