@@ -61,7 +61,7 @@ export function resolveKeys(keys: { readonly [name: string]: KeyConfig } = {}): 
 function limitsOf(limits: ValueConfig, own: ValueConfig = {}): KeyLimits {
   const slots = own.slots ?? limits.slots;
   const budgets = resolveBudgets({ ...limits.budgets, ...own.budgets });
-  return { ...(slots == null ? {} : { slots }), ...(budgets === undefined ? {} : { budgets }) };
+  return { ...(isAbsent(slots) ? {} : { slots }), ...(budgets === undefined ? {} : { budgets }) };
 }
 
 /** The limits of one value of a key. */
@@ -87,12 +87,12 @@ function keyProblem(name: string, key: unknown, path: string): string[] {
     ...(isNamed
       ? []
       : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`]),
-    ...(required == null || typeof required === "boolean"
+    ...(isAbsent(required) || typeof required === "boolean"
       ? []
       : [`Expected \`${path}.required\` to be true or false, got ${JSON.stringify(required)}`]),
     ...(name === BUCKET_KEY ? bucketProblems(key, path) : []),
     ...limitsProblems(limits, path),
-    ...(values == null ? [] : valueProblems(values, `${path}.for`)),
+    ...(isAbsent(values) ? [] : valueProblems(values, `${path}.for`)),
   ];
 }
 
@@ -100,7 +100,7 @@ function keyProblem(name: string, key: unknown, path: string): string[] {
 function bucketProblems(key: { readonly [field: string]: unknown }, path: string): string[] {
   const slots = [key["slots"], ...Object.values(Object(key["for"])).map((value) => Object(value).slots)];
   return [
-    ...(slots.every((one) => one == null)
+    ...(slots.every(isAbsent)
       ? []
       : [`Expected \`${path}\` to have budgets only: the slots of a bucket are \`maxSlotPerIp\``]),
     ...(key["required"] === true
@@ -131,9 +131,13 @@ function limitsProblems(limits: { readonly [field: string]: unknown }, path: str
   const isCount = Number.isInteger(slots) && (slots as number) >= 1;
   return [
     ...Object.keys(unknown).map((field) => `Unknown key \`${path}.${field}\``),
-    ...(slots == null || isCount
+    ...(isAbsent(slots) || isCount
       ? []
       : [`Expected \`${path}.slots\` to be a whole number from 1 up, got ${JSON.stringify(slots)}`]),
-    ...(budgets == null ? [] : budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets)),
+    ...(isAbsent(budgets) ? [] : budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets)),
   ];
+}
+
+function isAbsent(value: unknown): value is null | undefined {
+  return value === null || value === undefined;
 }

@@ -49,7 +49,7 @@ export interface FairQueueFacts {
   readonly breaker?: BreakerFacts;
 }
 
-export interface KeyFacts {
+interface KeyFacts {
   readonly slots?: number;
   /** Values with slots of their own. */
   readonly for?: { readonly [value: string]: { readonly slots?: number } };

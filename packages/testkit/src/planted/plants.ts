@@ -125,16 +125,18 @@ export function endingAtOnce(commit: Commit): Commit {
   return { ...commit, changes: { ...changes, puts, dels: [...changes.dels, ...dels] } };
 }
 
+function withoutCharge(record: BookRecord): BookRecord {
+  return record.kind === "lease" || record.kind === "offer" ? { ...record, charge: undefined } : record;
+}
+
 /** The store forgets whose limits a slot counts against. */
 export function withoutKeys(): Plant {
-  const forget = (record: BookRecord): BookRecord =>
-    record.kind === "lease" || record.kind === "offer" ? { ...record, charge: undefined } : record;
   return {
     store: (store) =>
       patched(store, {
         commit: (commit) => {
           const { changes } = commit;
-          return store.commit({ ...commit, changes: { ...changes, puts: changes.puts.map(forget) } });
+          return store.commit({ ...commit, changes: { ...changes, puts: changes.puts.map(withoutCharge) } });
         },
         read: async (host) => store.read(host, undefined),
       }),
