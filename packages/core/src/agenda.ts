@@ -10,6 +10,7 @@
 import { type Clock, keepAlive, startTimer } from "./clock.ts";
 import { IndexedHeap } from "./indexed-heap.ts";
 
+/** What an agenda can schedule. Only the agenda writes the two numbers. */
 export interface Due {
   dueAt: number;
   /** −1 if nothing is scheduled. */
@@ -18,6 +19,7 @@ export interface Due {
   due(now: number): void;
 }
 
+/** Schedules items behind one timer of the clock. */
 export class Agenda {
   readonly #clock: Clock;
   readonly #items = new IndexedHeap<"agendaAt", Due>("agendaAt", (a, b) => a.dueAt < b.dueAt);

@@ -288,7 +288,7 @@ DECLARE
   v slotkeeper_view := slotkeeper_look(h, t.bucket, t.lease_ms);
   v_capacity double precision := h.head ->> 'capacity';
 BEGIN
-  -- Budgets in shadow mode hold nobody back, and do not count direct callers.
+  -- Budgets in shadow mode hold back no caller, and do not count direct callers.
   IF v_limits #> '{policy,keys}' IS NOT NULL
       OR EXISTS (SELECT FROM jsonb_each(v_limits #> '{policy,budgets}') WHERE NOT value ? 'isShadow') THEN
     RAISE EXCEPTION 'Host % has budgets or keys, which only the service can charge: acquire its slots over HTTP', h.host

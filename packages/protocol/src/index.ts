@@ -28,7 +28,10 @@ export {
 export {
   type BudgetPolicies,
   type BudgetPolicy,
+  budgetOfOrder,
   budgetProblems,
+  NAME,
+  orderProblems,
   resolveBudgets,
 } from "./settings/budget-settings.ts";
 export {

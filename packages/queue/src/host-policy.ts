@@ -1,6 +1,7 @@
 import {
   BREAKER_LIMITS,
   type BudgetPolicies,
+  budgetOfOrder,
   HOST_LIMITS,
   type HostConfig,
   type KeyPolicy,
@@ -73,7 +74,8 @@ function resolveOwn(options: QueueOptions, override: HostConfig, hostname: strin
   }
   // The users of a named semaphore choose its capacity, so no limit per bucket, no budget and no key applies.
   const { POSITIVE_INFINITY: none } = Number;
-  return { policy: { ...policy, slotsPerBucket: none, waitersPerBucket: none, cooldownMs: 0 }, weightOf };
+  const order = budgetOfOrder(policy.order) === undefined ? policy.order : HOST_LIMITS.order.default;
+  return { policy: { ...policy, order, slotsPerBucket: none, waitersPerBucket: none, cooldownMs: 0 }, weightOf };
 }
 
 function policyOf(host: HostConfig, breaker: HostConfig["breaker"]): HostPolicy {

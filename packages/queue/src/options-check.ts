@@ -1,11 +1,14 @@
 import {
   BREAKER_LIMITS,
+  budgetOfOrder,
   budgetProblems,
   CLEANUP_SETTINGS,
   type FairQueueConfig,
   HOST_LIMITS,
   keyProblems,
   LIMITS,
+  NAME,
+  orderProblems,
   QUEUE_SETTINGS,
   SCHEDULER_SETTINGS,
   type Setting,
@@ -41,9 +44,16 @@ export function checkConfig(config: FairQueueConfig): void {
   const problems: string[] = [];
   const { hosts, ...flat } = config as Record<string, unknown>;
   checkHost(flat, FAIR_QUEUE_RULES, "fairQueue", problems);
+  problems.push(...orderProblems(flat["order"], flat["budgets"] as object, "fairQueue"));
   if (isRecord(hosts)) {
-    for (const [host, limits] of Object.entries(hosts))
-      checkHost(limits, OVERRIDE_RULES, `fairQueue.hosts["${host}"]`, problems);
+    for (const [host, limits] of Object.entries(hosts)) {
+      const path = `fairQueue.hosts["${host}"]`;
+      checkHost(limits, OVERRIDE_RULES, path, problems);
+      const own = isRecord(limits) ? limits : {};
+      problems.push(
+        ...orderProblems(own["order"] ?? flat["order"], (own["budgets"] ?? flat["budgets"]) as object, path),
+      );
+    }
   } else if (hosts !== undefined && hosts !== null) {
     problems.push(`Expected \`fairQueue.hosts\` to be an object, got ${JSON.stringify(hosts)}`);
   }
@@ -84,15 +94,25 @@ function expectation(setting: Setting, value: unknown): string | undefined {
     case "flag":
       return typeof value === "boolean" ? undefined : "true or false";
     case "choice":
-      return typeof value === "string" && setting.choices.includes(value)
-        ? undefined
-        : setting.choices.map((choice) => `"${choice}"`).join(" or ");
+      return isChoice(setting, value) ? undefined : choicesOf(setting);
     case "codes":
       return Array.isArray(value) && value.every(isCode) ? undefined : "a list of HTTP status codes";
     case "integer":
     case "number":
       return isWithin(setting, value) ? undefined : numberExpected(setting);
   }
+}
+
+type ChoiceSetting = Setting & { readonly type: "choice" };
+
+function isChoice({ choices, orBudget }: ChoiceSetting, value: unknown): boolean {
+  if (typeof value !== "string") return false;
+  return choices.includes(value) || (orBudget === true && NAME.test(budgetOfOrder(value) ?? ""));
+}
+
+function choicesOf({ choices, orBudget }: ChoiceSetting): string {
+  const names = choices.map((choice) => `"${choice}"`).join(" or ");
+  return orBudget === true ? `${names}, or "budget:" and the name of a budget` : names;
 }
 
 type NumberSetting = Setting & { readonly type: "number" | "integer" };

@@ -232,3 +232,141 @@ describe("a budget in shadow mode", () => {
     bench.queue.cancel(session);
   });
 });
+
+describe("the order by a budget", () => {
+  const ORDERED = {
+    ...HOST,
+    maxSlotPerHost: 1,
+    order: "budget:tokens",
+    budgets: { tokens: { limit: 1e6, perSeconds: 1 } },
+  } as const;
+
+  /** Serves all waiters one after the other. Returns the order of their names. */
+  async function served(bench: Bench, waiting: { readonly [name: string]: Awaited<ReturnType<Bench["want"]>> }) {
+    const order: string[] = [];
+    for (let left = Object.entries(waiting); left.length > 0; ) {
+      const [name, next] = left.find(([, { isGranted }]) => isGranted) ?? [];
+      if (name === undefined || next === undefined) throw new Error(`Granted so far: ${order.join(" ")}`);
+      order.push(name);
+      left = left.filter(([other]) => other !== name);
+      await bench.release(next.slotToken);
+    }
+    return order;
+  }
+
+  test("the bucket with the smallest charge per weight is next, then the oldest", async () => {
+    const bench = new Bench({ ...ORDERED, hosts: { "*": { weights: { b: 4 } } } });
+    const held = await bench.take("x", spend(1));
+    const waiting = {
+      a1: await bench.want("a", spend(100)),
+      a2: await bench.want("a", spend(1)),
+      b1: await bench.want("b", spend(100)),
+      b2: await bench.want("b", spend(400)),
+      c1: await bench.want("c", spend(60)),
+      c2: await bench.want("c", spend(1)),
+    };
+    await bench.release(held);
+    // Charges per weight after each grant: a 100, b 25, c 60, b 125, c 61, a 101.
+    expect(await served(bench, waiting)).toEqual(["a1", "b1", "c1", "b2", "c2", "a2"]);
+  });
+
+  test.each([
+    ["a settlement below the estimate", 100, 5, "a"],
+    ["no settlement", 100, undefined, "b"],
+    ["a settlement above the estimate", 10, 80, "b"],
+    ["a cancellation in time", 100, "cancel", "a"],
+  ] as const)("%s corrects the charge before the next grant", async (_, estimate, used, next) => {
+    const bench = new Bench({ ...ORDERED, maxSlotPerHost: 2 });
+    const held = await bench.want("a", spend(estimate));
+    await bench.take("b", spend(50));
+    const waiting = { b: await bench.want("b"), a: await bench.want("a") };
+    if (used === "cancel") bench.queue.cancel(held.session);
+    else await bench.release(held.slotToken, used === undefined ? {} : { used: { tokens: used } });
+    await drained();
+    expect(Object.keys(waiting).filter((name) => waiting[name as "a" | "b"].isGranted)).toEqual([next]);
+  });
+
+  test("a grant counts at least 1, also if it costs nothing", async () => {
+    const bench = new Bench(ORDERED);
+    const held = await bench.take("x");
+    const [a1, a2] = [await bench.want("a", spend(0)), await bench.want("a", spend(0))];
+    const waiting = { a1, a2, b1: await bench.want("b", spend(0)) };
+    await bench.release(held);
+    expect(await served(bench, waiting)).toEqual(["a1", "b1", "a2"]);
+  });
+
+  test("a bucket that returns starts at the smallest charge of those that wait, not below", async () => {
+    const bench = new Bench(ORDERED);
+    let held = await bench.take("a", spend(1_000));
+    const busy = [];
+    for (let turn = 0; turn < 3; turn++) busy.push(await bench.want("a", spend(1_000)));
+    for (const next of busy.slice(0, 2)) {
+      await bench.release(held);
+      held = next.slotToken;
+    }
+    // `a` was charged 3,000 and waits. Without the rule, `b` would get three thousand grants first.
+    const waiting = {
+      a: busy[2] as (typeof busy)[number],
+      b1: await bench.want("b", spend(10)),
+      b2: await bench.want("b", spend(10)),
+    };
+    await bench.release(held);
+    expect(await served(bench, waiting)).toEqual(["a", "b1", "b2"]);
+  });
+
+  test("a bucket that comes when none waits starts where the last grant was made", async () => {
+    const bench = new Bench(ORDERED);
+    for (let turn = 0; turn < 5; turn++) await bench.release(await bench.take("a", spend(1_000)));
+    const held = await bench.take("a", spend(1_000));
+    const waiting = {
+      b1: await bench.want("b", spend(1_000)),
+      a1: await bench.want("a", spend(1)),
+      b2: await bench.want("b", spend(1)),
+    };
+    await bench.release(held);
+    // `b` starts at 5,000, the charge of `a` before its last grant: it gets one grant before `a`, not five.
+    expect(await served(bench, waiting)).toEqual(["b1", "a1", "b2"]);
+  });
+
+  test("another order starts all accounts at zero", async () => {
+    const bench = new Bench(ORDERED);
+    const held = await bench.take("a", spend(1_000));
+    const waiting = { a: await bench.want("a", spend(1)), b: await bench.want("b", spend(1)) };
+    bench.queue.reconfigure({ ...ORDERED, order: "fifo" });
+    await bench.clock.run(2_000);
+    bench.queue.reconfigure(ORDERED);
+    await bench.clock.run(2_000);
+    await bench.release(held, { used: { tokens: 2_000 } });
+    expect(await served(bench, waiting)).toEqual(["a", "b"]);
+  });
+
+  test("positions follow the order", async () => {
+    const bench = new Bench(ORDERED);
+    const held = await bench.take("x", spend(1));
+    const dear = await bench.want("a", spend(100));
+    const second = await bench.want("a", spend(100));
+    const cheap = await bench.want("b", spend(30));
+    const places = await Promise.all(
+      [dear, second, cheap].map(async ({ session }) => await bench.queue.poll(session, { waitMs: 0 })),
+    );
+    expect(places).toMatchObject([{ position: 1 }, { position: 3 }, { position: 2 }]);
+    await bench.release(held);
+  });
+
+  test.each([
+    [
+      { order: "budget:coins", budgets: TOKENS },
+      /Expected `fairQueue.order` to name a budget of the host, got "budget:coins"/,
+    ],
+    [
+      { order: "budget:Tokens" },
+      /Expected `fairQueue.order` to be "slot-seconds" or "fifo", or "budget:" and the name/,
+    ],
+    [
+      { order: "budget:tokens", budgets: TOKENS, hosts: { h: { budgets: { coins: TOKENS.tokens } } } },
+      /Expected `fairQueue.hosts\["h"\].order` to name a budget of the host, got "budget:tokens"/,
+    ],
+  ])("is refused without its budget: %j", (config, message) => {
+    expect(() => new Bench(config as never)).toThrow(message);
+  });
+});

@@ -1,8 +1,9 @@
-import { ConfigSchema } from "@slotkeeper/protocol/schemas";
+import { ConfigSchema, PATTERNS } from "@slotkeeper/protocol/schemas";
 
 interface Item {
   readonly type?: string;
   readonly enum?: readonly string[];
+  readonly pattern?: string;
   readonly default?: unknown;
   readonly description?: string;
   readonly writeOnly?: boolean;
@@ -81,6 +82,9 @@ In any time T, at most \`burst + limit × T / perSeconds\` units are charged, ne
 \`limit + burst\` to its limit. A grant needs its slots and all its budgets at once. The best-ranked request waits for a budget that cannot pay yet, and no other is
 granted meanwhile. Changed limits keep what was spent, and a new budget starts full. At a host with budgets the weighted scheduler is off.
 
+\`order: "budget:NAME"\` gives each bucket an equal share of this budget instead of slot time: the bucket that was charged least per weight is next
+([explanation](../explanation/fairness.md#by-a-budget)). A change of \`order\` starts all accounts at zero.
+
 With \`shadow\` you can try a limit in production before you enforce it. The metric \`slotkeeper_shadow_short_total\` counts the grants that would have waited. A
 grant that finds the budget short is charged as a debt, of at most one \`limit\`. Without \`shadow\` the budget is then enforced with what was spent so far.
 [Direct callers](sql.md) of the database are not counted.
@@ -122,6 +126,7 @@ The service refuses to start with:
 - \`auth.enabled\` without \`auth.token\` or \`auth.tokens\`
 - a \`backend.mode\` without its address, or a journal with another store than memory
 - \`maxHoldSeconds\` below \`zombieTimeoutSeconds\`, also if only an override makes it so
+- an \`order\` by a budget that the host does not have, or a budget whose \`default\` is above its \`burst\`
 - \`shutdown.deadlineMs\` below \`shutdown.graceMs\`
 - a key of \`hosts\` that no name can match, or two keys that differ only in upper and lower case
 `;
@@ -140,8 +145,9 @@ function rows(prefix: string, { properties = {} }: Item): string[] {
   });
 }
 
-function kind({ type, enum: values, minimum, exclusiveMinimum, defaultAt }: Item): string {
+function kind({ type, enum: values, pattern, minimum, exclusiveMinimum, defaultAt }: Item): string {
   if (values !== undefined) return values.map((value) => `\`${value}\``).join(" ");
+  if (pattern === PATTERNS.order.source) return "`slot-seconds` `fifo` `budget:NAME`";
   if (defaultAt !== undefined) return `${type} ${defaultAt === "zero" ? "0 = default" : "> 0 or default"}`;
   const bound =
     minimum !== undefined ? ` ≥ ${minimum}` : exclusiveMinimum !== undefined ? ` > ${exclusiveMinimum}` : "";

@@ -327,6 +327,14 @@ describe("problems", () => {
       "Expected `shutdown.deadlineMs` to be at least `shutdown.graceMs` (12000), got 10000",
     ],
     [
+      { fairQueue: { order: "budget:tokens" } },
+      'Expected `fairQueue.order` to name a budget of the host, got "budget:tokens"',
+    ],
+    [
+      { fairQueue: { hosts: { a: { budgets: { tokens: { limit: 1, perSeconds: 1, default: 2 } } } } } },
+      "Expected `fairQueue.hosts.a.budgets.tokens.default` to be a number from 0 to `burst`, got 2",
+    ],
+    [
       { fairQueue: { zombieTimeoutSeconds: 60, maxHoldSeconds: 30 } },
       "Expected `fairQueue.maxHoldSeconds` to be at least `zombieTimeoutSeconds` (60), got 30",
     ],

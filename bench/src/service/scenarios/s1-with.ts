@@ -4,7 +4,7 @@ import type { ClientPlan } from "../load/closed-loop.ts";
 import { atLeastTimes, atMost, type Scenario, type SubjectId } from "../scenario.ts";
 import { loadOf, s1 } from "./s1.ts";
 
-/** Constraints of a host, and the fields of a request that meet them. They rarely make a client wait: S1 shows costs. */
+/** Constraints of a host, and the fields of a request that meet them. They rarely make a client wait: the row shows costs. */
 interface Constraint {
   readonly settings: object;
   readonly demandOf: (client: number) => object;
@@ -44,7 +44,7 @@ export function isBuilt(settings: object): boolean {
 
 const PREFIX = "S1 with ";
 
-/** S1 with these constraints, beside plain S1 (twice, for the noise of the machine), and beside an older version. */
+/** The row S1 with these constraints, beside plain S1 (twice, for the noise of the machine), and beside an older version. */
 export function s1With(names: readonly string[], hasOld: boolean): Scenario {
   const all = names.map(constraintOf);
   const kinds = ["again", "constrained", ...(hasOld ? ["old"] : [])] as const;

@@ -1,3 +1,5 @@
+import { NAME } from "../settings/budget-settings.ts";
+
 /** The patterns of the schemas, each with what it means for a person. */
 export const PATTERNS = {
   /** Half of a surrogate pair is no character: UTF-8 has no bytes for it, and two of them would look the same. */
@@ -15,6 +17,10 @@ export const PATTERNS = {
       "^(?:\\*|(?!https://.*:443$|http://.*:80$)[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\\[[0-9a-f:.]+\\])(?::\\d{1,5})?)$",
     means:
       "`*`, or an origin as a browser sends it, like https://app.example:8443: in lower case, without a path, a slash at its end, or the default port",
+  },
+  order: {
+    source: `^(?:slot-seconds|fifo|budget:${NAME.source.slice(1, -1)})$`,
+    means: '"slot-seconds", "fifo", or "budget:" and the name of a budget',
   },
   httpUrl: { source: "^https?://[^\\s]+$", means: "an address that begins with http:// or https://" },
 } as const;

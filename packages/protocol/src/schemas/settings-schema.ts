@@ -1,18 +1,21 @@
-import type { TArray, TBoolean, TEnum, TInteger, TNumber, TOptional } from "typebox";
-import type { Setting, Settings } from "../settings/setting.ts";
+import type { TArray, TBoolean, TEnum, TInteger, TNumber, TOptional, TUnsafe } from "typebox";
+import type { Setting, Settings, ValueOf } from "../settings/setting.ts";
+import { PATTERNS } from "./patterns.ts";
 import * as Type from "./type.ts";
 
 type Mutable<T> = T extends readonly [...infer Items] ? [...Items] : never;
 
-type SchemaOf<S extends Setting> = S extends { readonly choices: infer Choices }
-  ? Mutable<Choices> extends infer Values extends string[]
-    ? TEnum<Values>
-    : never
-  : S extends { readonly type: "flag" }
-    ? TBoolean
-    : S extends { readonly type: "codes" }
-      ? TArray<TInteger>
-      : TNumber;
+type SchemaOf<S extends Setting> = S extends { readonly orBudget: true }
+  ? TUnsafe<ValueOf<S>>
+  : S extends { readonly choices: infer Choices }
+    ? Mutable<Choices> extends infer Values extends string[]
+      ? TEnum<Values>
+      : never
+    : S extends { readonly type: "flag" }
+      ? TBoolean
+      : S extends { readonly type: "codes" }
+        ? TArray<TInteger>
+        : TNumber;
 
 type PropertiesOf<T extends Settings> = { [K in keyof T]: TOptional<SchemaOf<T[K]>> };
 
@@ -41,6 +44,7 @@ function schemaOf(setting: Setting) {
     case "flag":
       return Type.Boolean(common);
     case "choice":
+      if (setting.orBudget === true) return Type.String({ pattern: PATTERNS.order.source, ...common });
       return Type.Enum([...setting.choices], common);
     case "codes":
       return Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), common);

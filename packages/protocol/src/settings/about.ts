@@ -34,7 +34,8 @@ export const ABOUT_HOST_LIMITS: About<typeof HOST_LIMITS> = {
     "length of a lease: the service takes a slot back if it is neither renewed nor released for this time; also `leaseSeconds`",
   maxHoldSeconds: "longest time that one slot can be held, however often it is renewed",
   ipCooldownSeconds: "cooldown: after a release, the bucket gets no new slot of this host for this time",
-  order: "which eligible bucket gets the next slot, unless the weighted scheduler decides",
+  order:
+    "which eligible bucket gets the next slot, unless the weighted scheduler decides: by slot time, the oldest waiter, or by what was charged to a budget",
 };
 
 export const ABOUT_BREAKER_LIMITS: About<typeof BREAKER_LIMITS> = {

@@ -16,6 +16,18 @@ export const BUDGET_SETTINGS = {
 /** The name of a budget, or of a key. */
 export const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
 
+/** The name of the budget in an order like `budget:tokens`. Undefined: another order. */
+export function budgetOfOrder(order: string | undefined): string | undefined {
+  return order?.startsWith("budget:") === true ? order.slice("budget:".length) : undefined;
+}
+
+/** What is wrong with the order of a host that has these budgets, as a sentence. */
+export function orderProblems(order: unknown, budgets: object | null | undefined, path: string): string[] {
+  const name = typeof order === "string" ? budgetOfOrder(order) : undefined;
+  if (name === undefined || Object.hasOwn(budgets ?? {}, name)) return [];
+  return [`Expected \`${path}.order\` to name a budget of the host, got ${JSON.stringify(order)}`];
+}
+
 /** A budget as the engine and stores have it. */
 export interface BudgetPolicy {
   readonly limit: number;

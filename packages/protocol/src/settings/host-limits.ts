@@ -91,6 +91,7 @@ export const HOST_LIMITS = {
     field: "order",
     type: "choice",
     choices: ["slot-seconds", "fifo"],
+    orBudget: true,
     default: "slot-seconds",
   },
 } as const satisfies HostLimits;

@@ -138,6 +138,7 @@ function limitsProblems(limits: { readonly [field: string]: unknown }, path: str
   ];
 }
 
-function isAbsent(value: unknown): value is null | undefined {
-  return value === null || value === undefined;
+/** A file may have `null` in place of a key that it leaves out. */
+function isAbsent(value: unknown): value is undefined | null {
+  return value === undefined || value === null;
 }

@@ -30,6 +30,8 @@ interface FlagSetting {
 interface ChoiceSetting {
   readonly type: "choice";
   readonly choices: readonly string[];
+  /** `budget:` and the name of a budget of the host is a choice, too. */
+  readonly orBudget?: true;
   readonly default: string;
 }
 
@@ -39,12 +41,15 @@ interface CodesSetting {
   readonly default: readonly number[];
 }
 
+/** The order by a budget: `budget:` and its name. */
+type BudgetOrder = `budget:${string}`;
+
 /** A table of settings by key. */
 export type Settings = { readonly [key: string]: Setting };
 
 /** The value of a setting, as a configuration has it. */
 export type ValueOf<S extends Setting> = S extends { readonly choices: readonly (infer Choice)[] }
-  ? Choice
+  ? Choice | (S extends { readonly orBudget: true } ? BudgetOrder : never)
   : S extends FlagSetting
     ? boolean
     : S extends CodesSetting

@@ -1,4 +1,4 @@
-import { type KeyValues, widthOf } from "@slotkeeper/protocol";
+import { budgetOfOrder, type KeyValues, widthOf } from "@slotkeeper/protocol";
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import type { Order } from "../order/contract.ts";
 import { orderOf } from "../order/order-of.ts";
@@ -184,7 +184,8 @@ export class BookIndex {
   }
 
   usePolicy(policy: HostPolicy): void {
-    const isSame = policy.order === this.#policy?.order;
+    // An order by a budget depends on the budgets, too.
+    const isSame = policy.order === this.#policy?.order && budgetOfOrder(policy.order) === undefined;
     if (policy.keys !== this.#policy?.keys) this.#waitersOf().useKeys(policy.keys);
     for (const bucket of this.#buckets.values()) this.detach(bucket);
     this.#policy = policy;
@@ -317,6 +318,7 @@ export class BookIndex {
     this.detach(bucket);
     bucket.account = after;
     bucket.weighted = after?.weighted;
+    bucket.charged = after?.charged ?? 0;
     bucket.weight = after?.weight ?? 1;
     bucket.usedMs = after?.usedMs ?? 0;
     bucket.asOf = after?.asOf ?? 0;
@@ -380,7 +382,7 @@ export class BookIndex {
   }
 
   #orderOf(): Order {
-    this.#order ??= orderOf(this.#policy?.order, this.#scheduler);
+    this.#order ??= orderOf(this.#policy, this.#scheduler);
     return this.#order;
   }
 }

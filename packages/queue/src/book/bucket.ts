@@ -41,6 +41,7 @@ export class Bucket implements Line {
   headAt = 0;
   headKey = "";
   headWidth = 1;
+  charged = 0;
   orderIndex = -1;
   orderClass: OrderClass | undefined;
   weighted: WeightedLine | undefined;
@@ -134,7 +135,8 @@ export class Bucket implements Line {
 
   /** Its account has more than its use: numbers that are kept for an idle period. */
   get hasNumbers(): boolean {
-    return this.weighted !== undefined || this.account?.refusedAt !== undefined;
+    const { weighted, account } = this;
+    return weighted !== undefined || account?.refusedAt !== undefined || account?.charged !== undefined;
   }
 
   get isEmpty(): boolean {

@@ -2,7 +2,8 @@ import type { BudgetPolicy, Costs, KeyPolicy } from "@slotkeeper/protocol";
 import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } from "slotkeeper/parts";
 import { type Account, accountsOf, budgetOfAccount, keyAccounts, limitOfAccount, policyOfAccount } from "./accounts.ts";
 import type { Book } from "./book.ts";
-import type { Charge, WaiterRecord } from "./records.ts";
+import { countGrant, recount, uncount } from "./charged.ts";
+import type { Charge, LeaseRecord, WaiterRecord } from "./records.ts";
 
 /**
  * The budgets of a host and of the values of its keys (`accounts.ts`). They refill continuously by store time (`level.ts` of the library). Only this file writes budget
@@ -58,6 +59,7 @@ export function pay(book: Book, asking: Asking): Charge | undefined {
     costs: Object.fromEntries(paid.map(({ account, charged }) => [account, charged])),
     asked: demand,
     short: short.length > 0 ? short : undefined,
+    counted: countGrant(book, asking.bucket, demand?.cost),
   };
 }
 
@@ -71,7 +73,8 @@ function payOne(book: Book, account: string, amount: number): { readonly charged
 }
 
 /** Gives back everything. A budget that the host no longer has is left as it is. */
-export function giveBack(book: Book, paid: Charge | undefined): void {
+export function giveBack(book: Book, { bucket, charge: paid }: Pick<LeaseRecord, "bucket" | "charge">): void {
+  uncount(book, bucket, paid?.counted);
   for (const [account, estimate] of Object.entries(paid?.costs ?? NO_COSTS))
     if (hasAccount(book, account)) correct(book, account, paid?.at ?? 0, -estimate);
 }
@@ -85,7 +88,11 @@ export interface Settlement {
 }
 
 /** Replaces the charges of the named budgets, of the host and of keys, by what was really used. */
-export function settle(book: Book, paid: Charge | undefined, used: Costs): Settlement {
+export function settle(
+  book: Book,
+  { bucket, charge: paid }: Pick<LeaseRecord, "bucket" | "charge">,
+  used: Costs,
+): Settlement {
   const ignored: string[] = [];
   const excess: { [name: string]: number } = {};
   const charged = Object.entries(paid?.costs ?? NO_COSTS).filter(([account]) => hasAccount(book, account));
@@ -96,6 +103,7 @@ export function settle(book: Book, paid: Charge | undefined, used: Costs): Settl
     else {
       const rests = own.map(([account, estimate]) => correct(book, account, paid?.at ?? 0, amount - estimate));
       if (Math.max(...rests) > 0) excess[name] = Math.max(...rests);
+      recount(book, bucket, paid?.counted, { [name]: amount });
     }
   }
   return { ignored, excess };

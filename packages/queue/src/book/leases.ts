@@ -70,9 +70,10 @@ export function offerSlot(book: Book, waiter: WaiterRecord, lapsesAt: number, is
 }
 
 /** Frees the slot and gives back what it cost. The waiter keeps its place. */
-export function dropOffer(book: Book, { key, bucket, charge: paid }: OfferRecord): void {
+export function dropOffer(book: Book, offer: OfferRecord): void {
+  const { key, bucket } = offer;
   charge(book, bucket);
-  giveBack(book, paid);
+  giveBack(book, offer);
   book.del("offer", key);
   retire(book, bucket);
 }
@@ -94,8 +95,16 @@ function dropLease(book: Book, { key, bucket }: LeaseRecord): void {
 
 /** Takes back a slot that the client never got, with what it cost. */
 export function takeBackLease(book: Book, lease: LeaseRecord): void {
+  giveBack(book, lease);
   dropLease(book, lease);
-  giveBack(book, lease.charge);
+}
+
+/** Call when the order has changed: no grant corrects the new accounts (CHARGED3). */
+export function forgetCounted(book: Book): void {
+  for (const kind of ["lease", "offer"] as const)
+    for (const record of Array.from(book.all(kind)))
+      if (record.charge?.counted !== undefined)
+        book.put({ ...record, charge: { ...record.charge, counted: undefined } });
 }
 
 /** Returns when the slot ends: max(hit + minimum hold, last end + spacing, now), but at most one lease time from now. */

@@ -50,6 +50,8 @@ export interface Charge {
   readonly asked?: Demand | undefined;
   /** Limits in shadow mode that the grant would have waited for, such as `budget:tokens`. Absent: none. */
   readonly short?: readonly string[] | undefined;
+  /** What the order by a budget counts for it (`charged.ts`). Absent: nothing. */
+  readonly counted?: number | undefined;
 }
 
 /** A slot that is set aside for a waiter whose poll is not open at the deciding instance. It has no token yet. */
@@ -123,6 +125,8 @@ export interface AccountRecord {
   /** When the bucket was last passed over for its limit or cooldown, and that was reported. */
   readonly refusedAt?: number | undefined;
   readonly weighted?: WeightedLine | undefined;
+  /** What the order by a budget has charged it (`charged.ts`). Absent: nothing, or another order. */
+  readonly charged?: number | undefined;
 }
 
 /** The bucket gets no slot before `until`. */
@@ -232,6 +236,8 @@ export interface Head {
   readonly first?: string | undefined;
   /** When all budgets are full again. Until then the host is not forgotten. Absent: they are full. */
   readonly fullAt?: number | undefined;
+  /** With an order by a budget: the charge per weight of the bucket that got the last grant, before it. */
+  readonly chargeLevel?: number | undefined;
 }
 
 /** The state of the circuit breaker. The table of its states is in `breaker.ts`. */

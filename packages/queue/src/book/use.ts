@@ -30,6 +30,7 @@ export function charge(book: Book, name: string, weight?: number, level?: number
   }
   // Already charged for this time: most decisions touch a bucket more than once.
   if (account?.asOf === at && account.usedMs === usedMs && account.weight === nextWeight) return account;
+  const units = account?.charged && account.charged * (nextWeight / account.weight);
   const charged: AccountRecord = {
     kind: "account",
     key: name,
@@ -38,6 +39,7 @@ export function charge(book: Book, name: string, weight?: number, level?: number
     asOf: at,
     refusedAt: account?.refusedAt,
     weighted: account?.weighted,
+    charged: units,
   };
   book.put(charged);
   return charged;
@@ -86,12 +88,23 @@ export function retire(book: Book, name: string): void {
 export function retireIdle(book: Book, idleMs: number): void {
   for (let bucket = book.index.nextResting; bucket?.account !== undefined; bucket = book.index.nextResting) {
     if (book.now - bucket.asOf < idleMs) break;
-    book.put({ ...bucket.account, refusedAt: undefined, weighted: undefined });
+    book.put({ ...bucket.account, refusedAt: undefined, weighted: undefined, charged: undefined });
   }
   for (let bucket = book.index.nextIdle; bucket?.account !== undefined; bucket = book.index.nextIdle) {
     if (!isPassed(book, bucket)) return;
     book.del("account", bucket.name);
   }
+}
+
+/** Call when the order has changed: all buckets start at the meter, and without a charge (CHARGED3). */
+export function startAccounts(book: Book): void {
+  book.runMeter();
+  const { progress, meterAt: asOf } = book.head;
+  for (const account of Array.from(book.all("account"))) {
+    book.put({ ...account, usedMs: progress * account.weight, asOf, charged: undefined });
+    retire(book, account.key);
+  }
+  if (book.head.chargeLevel !== undefined) book.draft.chargeLevel = undefined;
 }
 
 /** Whether the meter has passed the use of an idle bucket. Then the use does not matter any more (USE4). */

@@ -2,11 +2,11 @@ import { becomeIdle } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { isCounted, isPristine } from "../book/breaker.ts";
 import { keepSpent, tidyBudgets } from "../book/budgets.ts";
-import { dropOffer, endCooldowns, endLease } from "../book/leases.ts";
+import { dropOffer, endCooldowns, endLease, forgetCounted } from "../book/leases.ts";
 import { forgetCapacity, useLimits } from "../book/limits.ts";
 import type { LeaseRecord, OfferRecord } from "../book/records.ts";
 import { endKeptUntil, forgetEnds, isStart, startForgotten } from "../book/session-ends.ts";
-import { retireIdle } from "../book/use.ts";
+import { retireIdle, startAccounts } from "../book/use.ts";
 import { admitWaiters, placeClient, swapStuck } from "../book/waiters.ts";
 import { type HostPolicy, isConstrained } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
@@ -59,6 +59,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   const policy = book.limits === undefined ? undefined : book.policy;
   useLimits(book, context.limits);
   if (book.policy !== policy) keepSpent(book);
+  if (policy !== undefined && policy.order !== book.policy.order) startOrder(book);
   const isWeighted = context.scheduler.isEnabled && !isConstrained(book.policy);
   book.index.useScheduler(isWeighted ? context : undefined);
   const outcomes = inputs.map((input) => takeInput(deciding, input));
@@ -82,6 +83,11 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
     wake: deciding.wake,
     isForgotten: inputs.some(({ kind }) => kind === "forget") && isForgettable(book),
   };
+}
+
+function startOrder(book: Book): void {
+  startAccounts(book);
+  forgetCounted(book);
 }
 
 /** They hold back the waiters behind them. */

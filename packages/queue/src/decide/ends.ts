@@ -112,8 +112,8 @@ function cancelHeld(deciding: Deciding, input: EndInput, lease: LeaseRecord): Ou
   if (isUndelivered(deciding, lease)) takeLease(deciding, lease);
   else if (input.at - lease.grantedAt > context.cancelMs) return MISSING;
   else {
+    giveBack(book, lease);
     releaseLease(book, lease, lease.grantedAt);
-    giveBack(book, lease.charge);
   }
   endSession(deciding, { ...input, keepUntil: lease.keepUntil }, input.end);
   if (lease.instance !== context.instance) wakeInstance(deciding, lease.instance);

@@ -1,4 +1,4 @@
-import { widthOf } from "@slotkeeper/protocol";
+import { budgetOfOrder, widthOf } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import { missingBudgets } from "../book/budgets.ts";
 import type { WaiterRecord } from "../book/records.ts";
@@ -13,7 +13,7 @@ import { impossible } from "./impossible.ts";
  * free, and a wide or expensive one would never be granted.
  *
  * FIRST1 Only the best-ranked waiter is first. One that lacks only slots is first only while its bucket is in zone 0 or 1
- *   of `order.ts`.
+ *   of `order.ts`, or if the order is by a budget.
  * FIRST2 While there is a first, no other waiter and no direct caller is granted. Nothing is set aside for it.
  * FIRST3 Each decision finds it again. So it waits at most until `width` slots end and its budgets have refilled, or until
  *   another waiter ranks better.
@@ -30,8 +30,9 @@ export function fits(book: Book, waiter: WaiterRecord): boolean {
   return !isTooWide(book, waiter) && missingBudgets(book, waiter).length === 0;
 }
 
-/** Whether the best-ranked waiter may be first. */
+/** Whether the best-ranked waiter may be first. In the order by a budget it always may (CORDER3). */
 export function mayBeFirst(book: Book, waiter: WaiterRecord): boolean {
+  if (budgetOfOrder(book.policy.order) !== undefined) return true;
   return isInShare(book, waiter.bucket) || missingBudgets(book, waiter).length > 0;
 }
 

@@ -1,4 +1,4 @@
-import { type Costs, widthOf } from "@slotkeeper/protocol";
+import { budgetOfOrder, type Costs, widthOf } from "@slotkeeper/protocol";
 import { becomeBusy } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
@@ -118,11 +118,12 @@ function joinsCapacity({ book, context }: Deciding, { limit, isReturning }: Inpu
 
 /**
  * No other session waits or arrives, and no limit applies. This is the most common case, and it skips the pool. The
- * weighted scheduler counts every wait and turn, so it does not apply there. A test compares the decision with and without
- * this shortcut: the book and the notes must be the same (`alone.prop.test.ts`).
+ * weighted scheduler counts every wait and turn, and the order by a budget every session that joins, so it does not apply
+ * there. A test compares the decision with and without this shortcut: the book and the notes must be the same
+ * (`alone.prop.test.ts`).
  */
 function isAlone({ book, context, inputs }: Deciding, input: Input & { kind: "arrive" }): boolean {
-  if (context.scheduler.isEnabled) return false;
+  if (context.scheduler.isEnabled || budgetOfOrder(book.policy.order) !== undefined) return false;
   const { session, bucket, demand } = input;
   const width = widthOf(demand);
   if (
@@ -214,8 +215,9 @@ function release(deciding: Deciding, { slotToken, hitAt, status, used }: Input &
 }
 
 /** Returns the names of the budgets that it ignored. */
-function settleUse({ book, notes }: Deciding, { bucket, charge }: LeaseRecord, used: Costs): readonly string[] {
-  const { ignored, excess } = settle(book, charge, used);
+function settleUse({ book, notes }: Deciding, lease: LeaseRecord, used: Costs): readonly string[] {
+  const { bucket } = lease;
+  const { ignored, excess } = settle(book, lease, used);
   for (const [budget, units] of Object.entries(excess)) notes.push({ kind: "excess", bucket, budget, units });
   return ignored;
 }

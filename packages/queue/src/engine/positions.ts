@@ -67,10 +67,11 @@ function rank(book: Book, now: number): Map<string, number> {
   for (const line of lines.values()) addTo(ranking, line);
   while (ranking.size > 0) {
     const line = ranking.best(shares, now) as LineCopy;
-    ranks.set((line.waiters[line.next] as WaiterRecord).key, ranks.size + 1);
+    const waiter = line.waiters[line.next] as WaiterRecord;
+    ranks.set(waiter.key, ranks.size + 1);
     ranking.remove(line);
     line.next++;
-    ranking.advance(line, now);
+    ranking.advance(line, now, waiter);
     if (line.next < line.waiters.length) addTo(ranking, line);
   }
   for (const { key } of outside) ranks.set(key, ranks.size + 1);
@@ -88,8 +89,8 @@ function byArrival(waiters: Iterable<WaiterRecord>): WaiterRecord[] {
 function lineOf(lines: Map<string, LineCopy>, name: string, book: Book, now: number): LineCopy {
   let line = lines.get(name);
   if (line === undefined) {
-    const { inFlight = 0, weight = 1, usedMs = 0, asOf = now, weighted } = book.index.bucket(name) ?? {};
-    const rank = { inFlight, weight, usedMs, asOf, weighted, headAt: 0, headKey: "", headWidth: 1 };
+    const { inFlight = 0, weight = 1, usedMs = 0, asOf = now, weighted, charged = 0 } = book.index.bucket(name) ?? {};
+    const rank = { inFlight, weight, usedMs, asOf, weighted, charged, headAt: 0, headKey: "", headWidth: 1 };
     line = { ...rank, orderIndex: -1, orderClass: undefined, turnIndex: -1, waiters: [], next: 0 };
     lines.set(name, line);
   }

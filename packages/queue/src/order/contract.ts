@@ -1,5 +1,6 @@
 import type { Book } from "../book/book.ts";
 import type { Bucket } from "../book/bucket.ts";
+import type { WaiterRecord } from "../book/records.ts";
 import type { OrderClass } from "./slot-seconds.ts";
 import type { WeightedLine } from "./weighted/numbers.ts";
 
@@ -20,6 +21,8 @@ export interface Rank {
   headKey: string;
   /** How many slots that waiter needs. */
   headWidth: number;
+  /** What it was charged, if the order is by a budget (`by-charge.ts`). */
+  charged: number;
   /** Its numbers for the weighted scheduler. */
   weighted: WeightedLine | undefined;
 }
@@ -48,8 +51,8 @@ export interface Ranking {
   /** The line that is next. */
   best(shares: Shares, now: number): Line | undefined;
   isBefore(a: Line, b: Line, shares: Shares, now: number): boolean;
-  /** Changes a copy of a line, which is in no ranking, as a grant would. */
-  advance(copy: Line, now: number): void;
+  /** Changes a copy of a line, which is in no ranking, as a grant to this waiter would. */
+  advance(copy: Line, now: number, waiter: WaiterRecord): void;
 }
 
 /**

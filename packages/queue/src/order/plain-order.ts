@@ -70,7 +70,7 @@ export class PlainOrder implements Order {
   }
 
   begin(): void {}
-  join(): void {}
+  join(_book: Book, _name: string): void {}
   granted(): void {}
   refused(): void {}
   full(): void {}

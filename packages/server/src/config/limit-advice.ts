@@ -61,7 +61,6 @@ function hostAdvice(path: string, own: HostConfig, all: HostConfig, options: Que
 
 function budgetAdvice(path: string, budgets: HostConfig["budgets"] = {}, options: QueueOptions): Advice[] {
   const { maxWaitMs, scheduler } = options;
-  const names = Object.keys(budgets);
   const slow = Object.entries(budgets).flatMap(([name, { limit, perSeconds, default: cost = 1, shadow }]) => {
     const refillMs = Math.round((cost * perSeconds * 1000) / limit);
     return adviceIf(
@@ -75,7 +74,7 @@ function budgetAdvice(path: string, budgets: HostConfig["budgets"] = {}, options
   return [
     ...slow,
     ...adviceIf(
-      names.length > 0 && scheduler.isEnabled,
+      scheduler.isEnabled && Object.values(budgets).some(({ shadow }) => shadow !== true),
       "LIMITS_CONFLICT",
       `\`${path}.budgets\` turns off \`fairQueue.weightedScheduler\``,
       "at a host with budgets, `order` alone chooses the next bucket",

@@ -1,4 +1,4 @@
-import { budgetProblems, type HostLimitsConfig, LIMITS, type ServiceConfig } from "@slotkeeper/protocol";
+import { budgetProblems, type HostLimitsConfig, LIMITS, orderProblems, type ServiceConfig } from "@slotkeeper/protocol";
 import { fieldName } from "../words/validator.ts";
 
 /** An invalid combination of keys, as a sentence, and the keys that it is about. */
@@ -9,10 +9,14 @@ export interface CrossProblem {
 
 /** Combinations under `fairQueue` that cannot work. */
 export function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[] {
-  const problems = [...holdProblems("fairQueue", fairQueue), ...costProblems("fairQueue", fairQueue)];
+  const problems = [
+    ...holdProblems("fairQueue", fairQueue),
+    ...costProblems("fairQueue", fairQueue),
+    ...orderedProblems("fairQueue", fairQueue, {}),
+  ];
   for (const [host, limits] of Object.entries(fairQueue.hosts ?? {})) {
     const path = fieldName(["fairQueue", "hosts", host]);
-    problems.push(...costProblems(path, limits));
+    problems.push(...costProblems(path, limits), ...orderedProblems(path, limits, fairQueue));
     if (limits.maxHoldSeconds === undefined && limits.zombieTimeoutSeconds === undefined) continue;
     problems.push(...holdProblems(path, { ...fairQueue, ...limits }));
   }
@@ -23,6 +27,14 @@ export function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[]
 function costProblems(path: string, { budgets = {} }: HostLimitsConfig): CrossProblem[] {
   const about = [`${path}.budgets`];
   return budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets).map((message) => ({ about, message }));
+}
+
+/** An order by a budget that the host does not have. A problem of inherited keys alone is reported where they are set. */
+function orderedProblems(path: string, own: HostLimitsConfig, inherited: HostLimitsConfig): CrossProblem[] {
+  if (own.order === undefined && own.budgets === undefined) return [];
+  const { order, budgets } = { ...inherited, ...own };
+  const about = [`${path}.order`, `${path}.budgets`];
+  return orderProblems(order, budgets, path).map((message) => ({ about, message }));
 }
 
 /** A lease that is longer than the longest hold would never end by itself. */

@@ -19,6 +19,10 @@ export interface Call {
   readonly waitMs: number;
   /** How many slots the request asks for, or the answer grants. */
   readonly width: number;
+  /** What the request says that it costs, what the answer says that it was charged, and what a release says was used. */
+  readonly cost: Amounts;
+  readonly charged: Amounts;
+  readonly used: Amounts;
   /** The values of the request for keys of the host. */
   readonly keys: { readonly [name: string]: string };
   /** The longest wait that the request asks for; named semaphores only. */
@@ -45,6 +49,9 @@ export interface Call {
   readonly reason: string | undefined;
   readonly blockedBy: string | undefined;
 }
+
+/** Amounts of budgets, by name. */
+export type Amounts = { readonly [budget: string]: number };
 
 export function isAnswered({ answeredAt }: Call): boolean {
   return answeredAt !== Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 import type { Call } from "./call.ts";
 import { hostKey, isDone } from "./call.ts";
-import type { BreakerFacts, FactsLine, FairQueueFacts } from "./line.ts";
+import type { BreakerFacts, BudgetFacts, FactsLine, FairQueueFacts } from "./line.ts";
 import type { Lines } from "./read-history.ts";
 
 /** The documented defaults (docs/reference/config.md). A limit of 0 or less is none. */
@@ -40,6 +40,7 @@ export type Config = typeof DEFAULTS extends infer D
       readonly hasSpacing: boolean;
       readonly isWeighted: boolean;
       readonly hasBudgets: boolean;
+      readonly budgets: { readonly [name: string]: BudgetFacts };
       readonly keys: NonNullable<FairQueueFacts["keys"]>;
       readonly hasKeys: boolean;
     }
@@ -172,6 +173,7 @@ function configOf(given: FairQueueFacts): Config {
     hasSpacing: minSlotHoldMs > 0 || smoothReleaseIntervalMs > 0,
     isWeighted: given.weightedScheduler?.enabled ?? false,
     hasBudgets: given.budgets !== undefined,
+    budgets: given.budgets ?? {},
     keys: given.keys ?? {},
     hasKeys: given.keys !== undefined,
   };

@@ -4,6 +4,7 @@ import type { HistoryLine } from "./line.ts";
 import { HistoryReader, type Lines } from "./read-history.ts";
 import type { Rule, RuleName, Violation } from "./rule.ts";
 import { arrivalOrder } from "./rules/arrival-order.ts";
+import { budgets } from "./rules/budgets.ts";
 import { cooldowns } from "./rules/cooldowns.ts";
 import { ends } from "./rules/ends.ts";
 import { fairShares } from "./rules/fair-shares.ts";
@@ -31,6 +32,7 @@ export const RULES: readonly Rule[] = [
   heldBack,
   openBreaker,
   probes,
+  budgets,
 ];
 
 /** What the checker says about a history. */

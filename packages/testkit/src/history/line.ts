@@ -40,13 +40,20 @@ export interface FairQueueFacts {
   readonly minSlotHoldMs?: number;
   readonly smoothReleaseIntervalMs?: number;
   readonly order?: string;
-  /** The rules only use whether there are any. */
-  readonly budgets?: object;
+  readonly budgets?: { readonly [name: string]: BudgetFacts };
   /** The rules use the slots of keys, and otherwise only whether there are any. */
   readonly keys?: { readonly [name: string]: KeyFacts };
   readonly weights?: Readonly<Record<string, number>>;
   readonly weightedScheduler?: { readonly enabled?: boolean };
   readonly breaker?: BreakerFacts;
+}
+
+export interface BudgetFacts {
+  readonly limit: number;
+  readonly perSeconds: number;
+  readonly burst?: number;
+  readonly default?: number;
+  readonly shadow?: boolean;
 }
 
 interface KeyFacts {

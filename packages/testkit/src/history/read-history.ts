@@ -1,4 +1,4 @@
-import { type Call, hostKey } from "./call.ts";
+import { type Amounts, type Call, hostKey } from "./call.ts";
 import {
   CALL_NAMES,
   type CallLine,
@@ -77,6 +77,9 @@ export class HistoryReader {
       requestId: text(ask["requestId"]),
       waitMs: number(ask["waitMs"]) ?? 0,
       width: number(answer["width"]) ?? number(ask["width"]) ?? 1,
+      cost: amounts(ask["cost"]),
+      charged: amounts(answer["charged"]),
+      used: amounts(ask["used"]),
       keys: texts(ask["keys"]),
       maxWaitMs: number(ask["maxWaitMs"]),
       token: text(ask[NAMED_BY[call] ?? "queryToken"]),
@@ -141,6 +144,11 @@ function text(value: unknown): string | undefined {
 
 function number(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
+}
+
+function amounts(value: unknown): Amounts {
+  const entries = Object.entries(Object(value) as Amounts).filter(([, amount]) => typeof amount === "number");
+  return Object.fromEntries(entries);
 }
 
 function inMs(seconds: number | undefined): number | undefined {

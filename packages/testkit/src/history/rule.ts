@@ -1,7 +1,7 @@
 import type { Call } from "./call.ts";
 import type { History } from "./history.ts";
 
-export type RuleName = `HIST${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13}`;
+export type RuleName = `HIST${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14}`;
 
 /** An answer, or the lack of one, that the documentation does not allow. */
 export interface Violation {

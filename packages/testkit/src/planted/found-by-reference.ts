@@ -3,6 +3,8 @@ import { storedHost } from "../reference/engine-host.ts";
 import { randomHistory } from "../reference/random-history.ts";
 import type { Finding, PlantedBug } from "./planted-bugs.ts";
 
+const WRONG_CALL = "The decision is right: the call says another amount";
+
 /** Bugs that decisions one after the other on the current book of a host cannot show, and why. */
 const NOT_IN_A_DECISION: ReadonlyMap<string, string> = new Map([
   ["an answer goes out before its commit", "It needs a decision while the commit of another one is on its way"],
@@ -16,6 +18,8 @@ const NOT_IN_A_DECISION: ReadonlyMap<string, string> = new Map([
     "a read finds no changes: a slot that ended elsewhere is returned again",
     "It needs an answer from a cached book that is not current",
   ],
+  ["what was not used of a budget is given back twice", WRONG_CALL],
+  ["a use above the estimate makes no debt", WRONG_CALL],
 ]);
 
 /** How many histories a planted bug gets. */

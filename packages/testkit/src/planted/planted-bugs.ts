@@ -9,6 +9,7 @@ import {
   losing,
   narrowed,
   patched,
+  settlingWrong,
   tagOf,
   takingBack,
   withoutKeys,
@@ -237,5 +238,29 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     checker: "HIST2",
     rule: /^V[1-7]/,
     plant: losing((kind, what) => kind === "waiter" && what === "del"),
+  },
+  {
+    name: "a budget refills twice as fast",
+    checker: "HIST14",
+    rule: /^V12/,
+    plant: {
+      config: ({ budgets, ...config }) => {
+        if (budgets?.["tokens"] === undefined) return config;
+        const { limit, burst = limit } = budgets["tokens"];
+        return { ...config, budgets: { ...budgets, tokens: { ...budgets["tokens"], limit: 2 * limit, burst } } };
+      },
+    },
+  },
+  {
+    name: "what was not used of a budget is given back twice",
+    checker: "HIST14",
+    rule: /^V12/,
+    plant: settlingWrong((used, charged) => (used < charged ? Math.max(0, 2 * used - charged) : used)),
+  },
+  {
+    name: "a use above the estimate makes no debt",
+    checker: "HIST14",
+    rule: /^V12/,
+    plant: settlingWrong((used, charged) => Math.min(used, charged)),
   },
 ];

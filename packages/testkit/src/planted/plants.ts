@@ -125,7 +125,28 @@ export function endingAtOnce(commit: Commit): Commit {
   return { ...commit, changes: { ...changes, puts, dels: [...changes.dels, ...dels] } };
 }
 
-function withoutCharge(record: BookRecord): BookRecord {
+/** A release says another amount than was used, which depends on what the slot was charged. */
+export function settlingWrong(changed: (used: number, charged: number) => number | undefined): Plant {
+  return {
+    queue: (original) => {
+      const charged = new Map<string, number>();
+      const poll: FairQueue["poll"] = async (session, call) => {
+        const answer = await original.poll(session, call);
+        if (answer.result === "granted") charged.set(answer.slotToken, answer.charged?.["tokens"] ?? 0);
+        return answer;
+      };
+      const release: FairQueue["release"] = ({ used, ...input }, onAccepted) => {
+        const estimate = charged.get(input.slotToken);
+        const isKnown = used?.["tokens"] !== undefined && estimate !== undefined;
+        const tokens = isKnown ? changed(used["tokens"] as number, estimate) : used?.["tokens"];
+        original.release({ ...input, used: tokens === undefined ? undefined : { tokens } }, onAccepted);
+      };
+      return patched(original, { poll, release });
+    },
+  };
+}
+
+function uncharged(record: BookRecord): BookRecord {
   return record.kind === "lease" || record.kind === "offer" ? { ...record, charge: undefined } : record;
 }
 
@@ -136,7 +157,7 @@ export function withoutKeys(): Plant {
       patched(store, {
         commit: (commit) => {
           const { changes } = commit;
-          return store.commit({ ...commit, changes: { ...changes, puts: changes.puts.map(withoutCharge) } });
+          return store.commit({ ...commit, changes: { ...changes, puts: changes.puts.map(uncharged) } });
         },
         read: async (host) => store.read(host, undefined),
       }),

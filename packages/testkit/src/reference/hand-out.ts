@@ -138,8 +138,12 @@ export class HandOut extends SlotsAndEnds {
     const { collectMs } = this.context;
     const head = (bucket: Bucket | undefined) => bucket && this.head(bucket.bucket, collectMs);
     const best = head(this.best(open, collectMs));
+    const isOrdinary = this.chargedBudget === undefined;
     const isPassed =
-      widthOf(best?.demand) > this.free && this.canPay(best as Waiter) && !this.isInShare(best?.bucket ?? "");
+      widthOf(best?.demand) > this.free &&
+      isOrdinary &&
+      this.canPay(best as Waiter) &&
+      !this.isInShare(best?.bucket ?? "");
     const narrow = open.filter(({ bucket }) => this.headWidth(bucket, collectMs) <= this.free);
     // Whether its client is present is found out before the next one takes its place.
     const isGone = best !== undefined && (this.isAwayHere(best) || best.deadlineAt <= this.now);
@@ -192,6 +196,7 @@ export class HandOut extends SlotsAndEnds {
     };
     const { cooldownMs } = this.policy;
     const active = this.activate(bucket, weight);
+    const counted = offer === undefined ? this.chargeGrant(active, waiter) : offer.counted;
     if (this.now - (active.refusedAt ?? this.now) >= (cooldownMs > 0 ? cooldownMs : REFUSED_MS))
       active.refusedAt = undefined;
     this.slots = this.slots.filter((one) => one !== this.offerOf(session));
@@ -199,7 +204,7 @@ export class HandOut extends SlotsAndEnds {
       this.addWait(waiter);
       this.fence = Math.max(this.fence + 1, Math.floor(this.now * 1000));
       const endsAt = this.now + Math.min(this.policy.leaseMs, this.policy.maxHoldMs);
-      this.slots.push({ ...slot, token: `slot_${newSecret()}`, fence: this.fence, instance, endsAt });
+      this.slots.push({ ...slot, counted, token: `slot_${newSecret()}`, fence: this.fence, instance, endsAt });
       this.waiters = this.waiters.filter((one) => one !== waiter);
       const waitedMs = Math.max(0, this.now - waiter.arrivedAt);
       this.notes.push({ kind: "granted", session, bucket, fence: this.fence, waitedMs });
@@ -207,7 +212,7 @@ export class HandOut extends SlotsAndEnds {
     } else {
       const isElsewhere = waiter.instance !== instance && waiter.awayAt === undefined;
       const endsAt = this.now + (isElsewhere ? OFFER_MS : collectMs);
-      this.slots.push({ ...slot, token: undefined, fence: 0, instance: waiter.instance, endsAt });
+      this.slots.push({ ...slot, counted, token: undefined, fence: 0, instance: waiter.instance, endsAt });
     }
   }
 

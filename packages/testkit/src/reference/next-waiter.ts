@@ -1,6 +1,19 @@
 import { widthOf } from "@slotkeeper/protocol";
 import type { DecideContext } from "@slotkeeper/queue/internals";
-import { type Bucket, compared, first, type Key, NO_NUMBERS, State, sum, TINY, type Waiter, widths } from "./state.ts";
+import {
+  type Asking,
+  type Bucket,
+  compared,
+  first,
+  type Key,
+  NO_NUMBERS,
+  type Slot,
+  State,
+  sum,
+  TINY,
+  type Waiter,
+  widths,
+} from "./state.ts";
 
 /** Who is next: the meter, the order, the turns of the weighted scheduler and the waiter pool. */
 export class NextWaiter extends State {
@@ -57,7 +70,8 @@ export class NextWaiter extends State {
       this.buckets.push((found = { bucket, weight, used: start, activeAt: this.now, ...NO_NUMBERS }));
     const idleUse = this.isAhead(found) ? Math.max(found.used, start) : start;
     const used = this.isActive(bucket) ? found.used * (weight / found.weight) : idleUse;
-    return Object.assign(found, { weight, used, activeAt: this.now });
+    const charged = found.charged * (weight / found.weight);
+    return Object.assign(found, { weight, used, charged, activeAt: this.now });
   }
 
   /** The oldest waiter of a bucket whose client and instance are present, as far as the book knows. */
@@ -89,6 +103,7 @@ export class NextWaiter extends State {
   best(among: Bucket[], collectMs: number): Bucket | undefined {
     if (this.heat.isHot) return this.turns(among, collectMs)[0];
     const { order } = this.policy;
+    if (this.chargedBudget !== undefined) return this.leastCharged(among, collectMs);
     const level = this.level();
     const { widest } = this;
     return first(among, ({ bucket, weight, used }) => {
@@ -98,6 +113,43 @@ export class NextWaiter extends State {
       const zone = isWhole ? 0 : held < share + widest - 1 - TINY ? 1 : 2;
       return order === "fifo" ? head : [zone, zone === 1 ? 0 : (held + widest) / weight, used / weight, ...head];
     });
+  }
+
+  /** The budget by which buckets are ordered. */
+  get chargedBudget(): string | undefined {
+    return /^budget:(.*)$/.exec(this.policy.order)?.[1];
+  }
+
+  /** The smallest charge per weight, then the oldest head. */
+  leastCharged(among: Bucket[], collectMs: number): Bucket | undefined {
+    const least = Math.min(...among.map(({ charged, weight }) => charged / weight));
+    const isLeast = ({ charged, weight }: Bucket) => charged / weight - least <= 1e-12 * Math.max(1, charged / weight);
+    return first(among.filter(isLeast), ({ bucket }) => this.headKeys(bucket, collectMs));
+  }
+
+  /** A grant or an offer is charged its cost, at least 1. Returns the charge. */
+  chargeGrant(bucket: Bucket, asking: Asking): number {
+    const name = this.chargedBudget;
+    if (name === undefined) return 0;
+    const [, cost = 0] = this.costs(asking).find(([account]) => account === name) ?? [];
+    const amount = Math.max(1, cost);
+    this.chargeLevel = bucket.charged / bucket.weight;
+    bucket.charged += amount;
+    return amount;
+  }
+
+  /** The charge of a grant becomes another one. */
+  rechargeGrant({ bucket: name, counted }: Slot, amount: number): void {
+    const bucket = this.buckets.find((one) => one.bucket === name);
+    if (bucket !== undefined && counted > 0) bucket.charged = Math.max(0, bucket.charged + (amount - counted));
+  }
+
+  /** Another order starts all accounts at zero: at the meter, and without a charge. */
+  startAccounts(): void {
+    for (const one of this.buckets)
+      Object.assign(one, { used: this.meter * one.weight, charged: 0, activeAt: this.now });
+    for (const slot of this.slots) slot.counted = 0;
+    this.chargeLevel = 0;
   }
 
   /** The fair number of slots per weight, for the buckets that want more. */
@@ -135,6 +187,14 @@ export class NextWaiter extends State {
     return scheduler.isEnabled && !this.isBudgeted && this.policy.keys === undefined;
   }
 
+  giveBackCosts(slot: Slot): void {
+    this.settle(
+      slot,
+      Object.fromEntries(Object.keys(slot.paid?.costs ?? {}).map((account) => [account.split(" ")[0], 0])),
+    );
+    this.rechargeGrant(slot, 0);
+  }
+
   inside(bucket?: string): Waiter[] {
     return this.waiters.filter((one) => one.isInside && (bucket === undefined || one.bucket === bucket));
   }
@@ -168,6 +228,11 @@ export class NextWaiter extends State {
     const minimum = this.turns(this.competing(context.collectMs).all, context.collectMs)[0]?.virtualTime ?? 0;
     const start = Math.max(this.turn.virtualTime, minimum);
     if (this.isWeighted(context) && isAlone) bucket.virtualTime = Math.max(bucket.virtualTime, start);
+    if (this.chargedBudget !== undefined && isAlone) {
+      const least = this.leastCharged(this.competing(context.collectMs).all, context.collectMs);
+      const level = least === undefined ? this.chargeLevel : least.charged / least.weight;
+      if (bucket.charged / bucket.weight < level) bucket.charged = level * bucket.weight;
+    }
     waiter.isInside = true;
   }
 }

@@ -87,7 +87,7 @@ export function randomHistory(seed: number): History {
   const [more, ofKeys] = [new Random(seed ^ 0x5eed), new Random(seed + 1_000_003)];
   const other = { ...randomConfig(random), collectMs, weightedScheduler };
   const hasKeys = ofKeys.chance(0.4);
-  const added = (one: FairQueueConfig) => (hasKeys ? withKeys(withShadows(one, more), ofKeys) : withShadows(one, more));
+  const added = (one: FairQueueConfig) => (hasKeys ? withKeys(varied(one, more), ofKeys) : varied(one, more));
   const configs = [added(config), added(other)] as const;
   return {
     seed,
@@ -169,6 +169,12 @@ function withKeys(config: FairQueueConfig, random: Random): FairQueueConfig {
   ] as const;
   const chosen = keys.filter(() => random.chance(0.7));
   return { ...config, keys: Object.fromEntries(random.chance(0.7) ? chosen : chosen.toReversed()) };
+}
+
+/** Some hosts are ordered by a budget. */
+function varied(config: FairQueueConfig, random: Random): FairQueueConfig {
+  const isOrdered = random.chance(0.4) && config.budgets !== undefined;
+  return { ...withShadows(config, random), ...(isOrdered ? { order: "budget:tokens" } : {}) };
 }
 
 /** Some budgets are in shadow mode. */

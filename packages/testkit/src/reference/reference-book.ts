@@ -31,7 +31,9 @@ export class ReferenceBook extends TimeAndLimits {
     this.passTime(Math.max(context.now, this.now));
     this.leaveCapacity();
     const limits = this.given && JSON.stringify(this.policy);
+    const order = this.given && this.policy.order;
     this.useLimits();
+    if (order !== undefined && order !== this.policy.order) this.startAccounts();
     this.useBudgets();
     // An input that undoes another one is a change, too.
     let isChanged = false;
@@ -270,6 +272,9 @@ export class ReferenceBook extends TimeAndLimits {
     if (status !== undefined) this.report(status, lease.isProbe && lease.since >= (this.breaker.openedAt ?? 0));
     const { bucket } = lease;
     const { ignored, excess } = this.settle(lease, used ?? {});
+    const [, ranked] =
+      Object.entries(used ?? {}).find(([name]) => name === this.chargedBudget && !ignored.includes(name)) ?? [];
+    if (ranked !== undefined) this.rechargeGrant(lease, Math.max(1, ranked));
     for (const [budget, units] of excess) if (units > 0) this.notes.push({ kind: "excess", bucket, budget, units });
     const endsAt = this.giveBack(lease, hitAt);
     const heldMs = this.now - lease.since;
@@ -301,7 +306,7 @@ export class ReferenceBook extends TimeAndLimits {
     const idle = this.buckets.filter(({ bucket }) => !this.isActive(bucket));
     for (const one of idle) if (this.now - one.activeAt >= idleMs) Object.assign(one, NO_NUMBERS);
     const isNeeded = (one: Bucket) =>
-      this.isAhead(one) || one.waits > 0 || one.virtualTime > 0 || one.refusedAt !== undefined;
+      this.isAhead(one) || one.waits > 0 || one.virtualTime > 0 || one.charged > 0 || one.refusedAt !== undefined;
     this.buckets = this.buckets.filter((one) => !idle.includes(one) || isNeeded(one));
     this.endCooldowns();
     this.leaveCapacity();

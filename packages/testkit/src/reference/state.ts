@@ -1,6 +1,7 @@
 import { type BudgetPolicies, type Costs, type KeyPolicy, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
 import type { BreakerState, HostPolicy, LiveLimits, SessionEnd } from "@slotkeeper/queue";
 import type { DecideContext, Input } from "@slotkeeper/queue/internals";
+
 import { type Paid, ReplayedBudget } from "./budgets.ts";
 
 /** The state of the reference book, and its rules for keys and budgets. Plain lists, which are searched for each question. */
@@ -27,6 +28,8 @@ export type Slot = Pick<Joining, "session" | "bucket" | "demand"> & {
   endsAt: number;
   isReleased: boolean;
   keepUntil: number;
+  /** What the order by a budget has charged for it. */
+  counted: number;
 };
 /** How a session ended. `dropped` is no end: its instance died, and it may join again. */
 export type End = Pick<Joining, "session"> & {
@@ -44,6 +47,8 @@ export type Bucket = Pick<Joining, "bucket"> & {
   waits: number;
   waitedAt: number;
   virtualTime: number;
+  /** What the order by a budget has charged it. */
+  charged: number;
 };
 
 /** The numbers of a bucket besides its use. They are kept for an idle period. */
@@ -52,6 +57,7 @@ export const NO_NUMBERS = {
   waits: 0,
   waitedAt: Number.NEGATIVE_INFINITY,
   virtualTime: 0,
+  charged: 0,
 };
 
 export class State {
@@ -77,6 +83,8 @@ export class State {
   /** The session that gets the next grant, although fewer slots are free than it needs. */
   first: string | undefined;
   budgets: { [name: string]: ReplayedBudget } = {};
+  /** The charge per weight of the bucket that got the last grant, before it. */
+  chargeLevel = 0;
 
   /** What the users of a semaphore chose, otherwise what an operator set, otherwise the configuration. */
   get policy(): HostPolicy {
@@ -213,13 +221,6 @@ export class State {
       return [name, Math.max(...rests)];
     });
     return { ignored: all.filter((one) => !isSound(one)).map(([name]) => name), excess };
-  }
-
-  giveBackCosts(slot: Slot): void {
-    this.settle(
-      slot,
-      Object.fromEntries(Object.keys(slot.paid?.costs ?? {}).map((account) => [account.split(" ")[0], 0])),
-    );
   }
 }
 

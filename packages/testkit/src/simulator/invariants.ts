@@ -1,6 +1,7 @@
 import { type GrantedAnswer, widthOf } from "@slotkeeper/protocol";
 import type { BookRecord, KeptCommit, KeptHost, LeaseRecord, OfferRecord, QueueEvent } from "@slotkeeper/queue";
 import { differenceOf } from "./book-equality.ts";
+import { BudgetRules } from "./budget-rules.ts";
 import { FleetCounts, isCounted } from "./fleet-counts.ts";
 import { UseRules } from "./use-rules.ts";
 import { of, WorkConservation } from "./work-conservation.ts";
@@ -22,6 +23,7 @@ const COMPARED_EVERY = 16;
  *   V9 a poll before the deadline of its session that is answered with a slot which had ended before that poll
  *   V10 a slot granted past an open breaker, or given back without its cooldown or minimum hold (`use-rules.ts`)
  *   V11 a grant of more or fewer slots than were asked for
+ *   V12 a budget whose level is not what its charges give, or a grant that it cannot pay (`budget-rules.ts`)
  * At the end, without clients:
  *   V7 anything that is left over
  * A failover may lose leases that clients use. Until these have ended, only the limits of the store and the fences are
@@ -42,6 +44,7 @@ export class Invariants {
   readonly #endedAt = new Map<string, number>();
   readonly #fleet: FleetCounts;
   readonly uses: UseRules;
+  readonly budgets: BudgetRules;
   #steps = 0;
   readonly violations: string[] = [];
 
@@ -49,6 +52,7 @@ export class Invariants {
     this.#world = world;
     this.#conservation = new WorkConservation(world);
     this.uses = new UseRules(world.plan.config);
+    this.budgets = new BudgetRules(world.plan.config);
     const { crashes, pauses, storeJumps, store } = world.plan;
     const isExact = crashes + pauses + storeJumps === 0 && store !== "rough" && world.keepsAllEnds;
     this.#fleet = new FleetCounts(isExact, world.keepsAllEnds);
@@ -80,6 +84,7 @@ export class Invariants {
       this.#fences.set(host, Math.max(fence, this.#fences.get(host) ?? 0));
     }
     for (const text of this.uses.committed(commit, isDelivered)) this.#fault("V10", text);
+    for (const text of this.budgets.committed(commit)) this.#fault("V12", text);
   }
 
   onGrantAnswered({ session: claims, slotToken, width }: GrantedAnswer, askedAt: number): void {
@@ -104,6 +109,7 @@ export class Invariants {
     this.#endedAt.clear();
     this.#fleet.failedOver();
     this.uses.failedOver(this.#world.store.images());
+    this.budgets.failedOver();
   }
 
   onSpin(instance: string): void {

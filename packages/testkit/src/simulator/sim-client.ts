@@ -157,10 +157,11 @@ export class SimClient {
   }
 
   async #release({ slotToken }: GrantedAnswer): Promise<void> {
-    const { random, plan, clock } = this.#world;
+    const { random, plan, clock, invariants } = this.#world;
     const status = random.chance(plan.upstreamErrors) ? 503 : 200;
     const hitUpstreamAtMs = clock.now() - random.int(-500, 2_000);
     const used = plan.config.budgets === undefined ? undefined : { tokens: random.int(0, 30) };
+    invariants.budgets.uses(slotToken, used);
     for (let attempt = 0; attempt < 3; attempt++) {
       const input = { slotToken, status, hitUpstreamAtMs, callerNow: clock.now(), used };
       const reply = { result: "ok", isAccepted: false };

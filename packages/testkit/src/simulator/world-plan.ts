@@ -43,7 +43,7 @@ export function planWorld(random: Random, ofKeys: Random): WorldPlan {
   const isQuiet = random.chance(0.2);
   const upTo = (most: number) => (isQuiet ? 0 : random.next() * most);
   const some = (most: number) => (isQuiet ? 0 : random.int(0, most));
-  return {
+  const plan = {
     config: { ...planConfig(random), ...(ofKeys.chance(0.25) ? { keys: planKeys(ofKeys) } : {}) },
     hosts: Array.from({ length: random.int(1, 2) }, (_, index) => `host-${index}`),
     buckets: ["", "a", "b", "c", "d"].slice(0, random.int(2, 5)),
@@ -53,7 +53,7 @@ export function planWorld(random: Random, ofKeys: Random): WorldPlan {
     loss: upTo(0.15),
     duplication: upTo(0.15),
     latencyMs: random.pick([1, 20, 80]),
-    routing: random.pick(["any", "sticky"]),
+    routing: random.pick(["any", "sticky"] as const),
     store,
     storeErrors: store === "rough" ? upTo(0.2) : 0,
     storeStalls: store === "rough" ? upTo(0.05) : 0,
@@ -71,6 +71,16 @@ export function planWorld(random: Random, ofKeys: Random): WorldPlan {
     cancels: upTo(0.1),
     wide: random.pick([0, 0, 0.2, 0.6]),
   };
+  return { ...plan, config: withMoreBudgets(plan) };
+}
+
+/** By numbers that are drawn already: another draw would change the histories of all seeds. */
+function withMoreBudgets({ config, clients }: Pick<WorldPlan, "config" | "clients">): FairQueueConfig {
+  const { tokens } = config.budgets ?? {};
+  if (tokens === undefined) return config;
+  const order = clients % 3 === 0 ? "budget:tokens" : config.order;
+  const burst = clients % 2 === 0 ? 2 * tokens.limit : tokens.limit;
+  return { ...config, ...(order && { order }), budgets: { tokens: { ...tokens, burst } } };
 }
 
 /** Some clients send `tenant`, and all of them belong to one of three. */

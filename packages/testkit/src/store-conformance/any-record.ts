@@ -34,7 +34,15 @@ const costs = fc.dictionary(fc.constantFrom("tokens", "requests", "a-b_c"), amou
 });
 const keys = fc.dictionary(fc.constantFrom("tenant", "user"), text, { maxKeys: 2, noNullPrototype: true });
 const demand = maybe(fc.record({ width: maybe(width), cost: maybe(costs), keys: maybe(keys) }));
-const charge = maybe(fc.record({ at: instant, costs, asked: demand, short: maybe(fc.array(text, { maxLength: 2 })) }));
+const charge = maybe(
+  fc.record({
+    at: instant,
+    costs,
+    asked: demand,
+    short: maybe(fc.array(text, { maxLength: 2 })),
+    counted: maybe(amount),
+  }),
+);
 const POLICY = resolveHost(resolveOptions({ maxSlotPerIp: -1, maxWaitersPerHost: 0 }), undefined).policy;
 
 type Fields<K extends RecordKind> = Omit<Extract<BookRecord, { kind: K }>, "kind" | "key">;
@@ -93,6 +101,7 @@ const FIELDS: { readonly [K in RecordKind]: { readonly [F in keyof Required<Fiel
     asOf: instant,
     refusedAt: maybe(instant),
     weighted: maybe(fc.record({ virtualTime: amount, waitCount: count, waitCountedAt: instant })),
+    charged: maybe(amount),
   },
   cooldown: { until: instant },
   absence: { missedAt: instant },
@@ -137,4 +146,5 @@ export const anyHead: fc.Arbitrary<Omit<Head, "slots" | "fence" | "now">> = fc.r
   forgottenAt: maybe(instant),
   first: maybe(text),
   fullAt: maybe(instant),
+  chargeLevel: maybe(amount),
 }) as never;

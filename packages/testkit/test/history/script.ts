@@ -6,6 +6,7 @@ interface Ask {
   readonly requestId?: string;
   readonly waitMs?: number;
   readonly throttleTimeWindowSeconds?: number;
+  readonly cost?: { readonly [budget: string]: number };
 }
 
 const DEFAULT_FACTS: FactsLine = {
@@ -52,6 +53,7 @@ interface Granted {
   readonly leaseMs?: number;
   readonly limit?: number;
   readonly queryToken?: string;
+  readonly charged?: { readonly [budget: string]: number };
 }
 
 export class ScriptSession {

@@ -69,6 +69,7 @@ export class WeightedOrder implements Order {
   }
 
   join(book: Book, name: string): void {
+    this.#cold.join(book, name);
     const bucket = book.index.bucket(name);
     if (bucket === undefined || bucket.waiting > 0) return;
     const { turnAt } = book.head.weighted ?? NEW_HEAD;

@@ -1,0 +1,68 @@
+import { IndexedHeap } from "slotkeeper/parts";
+import type { Book } from "../book/book.ts";
+import { raiseTo, unitsOf } from "../book/charged.ts";
+import type { WaiterRecord } from "../book/records.ts";
+import type { HostPolicy } from "../host-policy.ts";
+import type { Line, Rank, Ranking } from "./contract.ts";
+import { hasOlderHead } from "./order.ts";
+import { PlainOrder } from "./plain-order.ts";
+
+/**
+ * The order `budget:NAME`: the line with the smallest charge per weight, then the oldest head. `book/charged.ts` keeps the
+ * charges.
+ *
+ * CORDER1 For two buckets i and j that always have a waiter, the charges per weight differ by at most
+ *   (C + E) × (1/wᵢ + 1/wⱼ), with C the largest charge and E the largest sum of corrections of one bucket's running
+ *   grants. Proof: when i is granted, it has the smallest charge per weight. The grant adds at most C / wᵢ to the difference.
+ *   After it, only corrections of grants that still run raise i, by at most E / wᵢ, or lower j, by at most E / wⱼ.
+ * CORDER2 A line that joins starts at the smallest charge of those that wait, so its absence is no advantage. If none
+ *   waits, it starts where the last grant was made: otherwise it would get all grants until it has been charged as much as
+ *   the others in the whole time before.
+ * CORDER3 The best line is first even if it needs more slots than are free: shares of slots mean nothing here.
+ * Cost: O(log n).
+ */
+export class ChargeOrder extends PlainOrder {
+  constructor(policy: HostPolicy) {
+    super(() => new ByCharge(policy));
+  }
+
+  /** CORDER2. */
+  override join(book: Book, name: string): void {
+    const bucket = book.index.bucket(name);
+    if (bucket === undefined || bucket.waiting > 0) return;
+    const first = this.first(book);
+    const start = first === undefined ? (book.head.chargeLevel ?? 0) : chargePerWeight(first);
+    if (chargePerWeight(bucket) < start) raiseTo(book, name, start);
+  }
+}
+
+class ByCharge extends IndexedHeap<"orderIndex", Line> implements Ranking {
+  readonly isBefore = isChargedLess;
+  readonly #policy: HostPolicy;
+
+  constructor(policy: HostPolicy) {
+    super("orderIndex", isChargedLess);
+    this.#policy = policy;
+  }
+
+  best(): Line | undefined {
+    return this.peek();
+  }
+
+  advance(copy: Line, _now: number, { demand }: WaiterRecord): void {
+    copy.charged += unitsOf(this.#policy, demand?.cost);
+  }
+}
+
+function isChargedLess(a: Rank, b: Rank): boolean {
+  const [chargeA, chargeB] = [chargePerWeight(a), chargePerWeight(b)];
+  const isSame = Math.abs(chargeA - chargeB) <= ROUNDING * Math.max(1, chargeA, chargeB);
+  return isSame ? hasOlderHead(a, b) : chargeA < chargeB;
+}
+
+/** Charges are sums of quotients by weights. Without it, equal ones would be ranked by the last bits of their sums. */
+const ROUNDING = 1e-12;
+
+function chargePerWeight({ charged, weight }: Pick<Rank, "charged" | "weight">): number {
+  return charged / weight;
+}

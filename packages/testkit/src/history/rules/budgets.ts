@@ -1,0 +1,137 @@
+/**
+ * HIST14  In any time T, no more than `burst + limit × T / perSeconds` of a budget is charged to grants, net of what is given
+ *     back. After a release that used more than its estimate, nothing is granted before that debt is paid, down to what the
+ *     budget holds. A grant is charged what it asked for, or the default.
+ *
+ * A grant was charged between its first call, or the last time at which it certainly waited, and the arrival of its answer. An
+ * offer may have been charged up to `collectMs` before the session got it. Of a grant with a release that says `used`, only
+ * that part counts, even if the release had no effect. A canceled one counts nothing. A debt counts if the release was answered
+ * while the lease certainly ran. It counts at most `limit`: the rest of what is missing then may be given back later.
+ *
+ * Not judged: hosts whose configuration changes, budgets in shadow mode, and times with lost commits or a jump of the
+ * store's clock. Cost: O(n) for each of n grants, at most `MOST` of them.
+ */
+import { certainEnd, type History, leaseEnd, type Session, type Slot, waitedUntil } from "../history.ts";
+import type { BudgetFacts } from "../line.ts";
+import { Findings, type Rule } from "../rule.ts";
+
+/** How many grants after a charge are added up. */
+const MOST = 200;
+/** Clocks are read in whole milliseconds. */
+const ROUNDING_MS = 2;
+
+/** An amount that was charged at some time of a span. */
+interface Charged {
+  readonly slot: Slot;
+  readonly from: number;
+  readonly until: number;
+  readonly amount: number;
+}
+
+export const budgets: Rule = {
+  name: "HIST14",
+  title: "charges of budgets",
+  judge(history) {
+    const found = new Findings("HIST14", history);
+    for (const [host, sessions] of history.byHost()) {
+      if (history.isSemaphore(host)) continue;
+      const config = history.facts.of(host).unchanged;
+      if (config === undefined) {
+        found.unjudged.add("the configuration of a host changes, or is unknown");
+        continue;
+      }
+      const slots = sessions.flatMap((session) => session.slots);
+      for (const [name, budget] of Object.entries(config.budgets)) {
+        if (budget.shadow !== true) judgeBudget(history, host, slots, name, budget, found);
+      }
+    }
+    return found;
+  },
+};
+
+function judgeBudget(
+  history: History,
+  host: string,
+  slots: readonly Slot[],
+  name: string,
+  budget: BudgetFacts,
+  found: Findings,
+): void {
+  const grants = slots.flatMap((slot) => chargeOf(history, slot, name, budget, found));
+  found.judged += grants.length;
+  grants.sort((a, b) => a.until - b.until);
+  const starts = [
+    ...grants.map(({ from, slot }) => ({ at: from, after: from, amount: 0, slot })),
+    ...slots.flatMap((slot) => debtOf(history, slot, name, budget)),
+  ];
+  for (const start of starts) judgeFrom(history, host, start, grants, name, budget, found);
+}
+
+/** Adds up the grants that were certainly charged after the start. */
+function judgeFrom(
+  history: History,
+  host: string,
+  { at, after, amount, slot: first }: { at: number; after: number; amount: number; slot: Slot },
+  grants: readonly Charged[],
+  name: string,
+  { limit, perSeconds, burst = limit }: BudgetFacts,
+  found: Findings,
+): void {
+  const doubtedFrom = history.faults.doubtedFrom(at);
+  let sum = amount;
+  let count = 0;
+  for (const grant of grants) {
+    if (grant.from < after || grant.until < at) continue;
+    if (grant.until >= doubtedFrom || count >= MOST) return;
+    sum += grant.amount;
+    count++;
+    const most = burst + (limit * (grant.until - at + ROUNDING_MS)) / (perSeconds * 1000);
+    if (sum <= most * (1 + 1e-9)) continue;
+    const spent = `${round(sum)} of the budget ${name} in ${Math.round(grant.until - at)} ms, ${round(most)} allowed`;
+    found.add(host, grant.until, spent, [first.grants[0], grant.slot.grants[0]]);
+    return;
+  }
+}
+
+function chargeOf(history: History, slot: Slot, name: string, budget: BudgetFacts, found: Findings): Charged[] {
+  const { session, grants, arrivedAt, releases } = slot;
+  const charged = grants[0]?.charged[name];
+  if (charged === undefined) return [];
+  const asked = session.calls[0]?.cost[name] ?? budget.default ?? 1;
+  if (Math.abs(charged - asked) > 1e-9)
+    found.add(session.host, arrivedAt, `${charged} of ${name} is charged to a request that costs ${asked}`, grants);
+  const used = Math.min(charged, ...releases.flatMap((call) => usedOf(call.used, name)));
+  const amount = session.cancels.length > 0 ? 0 : used;
+  return [{ slot, from: chargedFrom(history, session, arrivedAt), until: arrivedAt, amount }];
+}
+
+function chargedFrom(history: History, session: Session, arrivedAt: number): number {
+  const collectMs = history.facts.of(session.host).unchanged?.collectMs ?? Number.POSITIVE_INFINITY;
+  return Math.max(session.askedAt, waitedUntil(history, session, arrivedAt) - collectMs);
+}
+
+/** After a release that used more than was charged, at least this is missing from the budget. */
+function debtOf(history: History, slot: Slot, name: string, { limit }: BudgetFacts) {
+  const { session, grants, releases, revocations } = slot;
+  const [release] = releases;
+  const charged = grants[0]?.charged[name];
+  const used = release?.used[name];
+  if (release === undefined || charged === undefined || used === undefined || !(used > charged)) return [];
+  const isCertain =
+    release.httpStatus === 200 &&
+    release.answeredAt <= leaseEnd(slot) &&
+    session.cancels.length + revocations.length === 0 &&
+    certainEnd(history, slot) >= release.sentAt;
+  if (!isCertain) return [];
+  const amount = Math.min(used - charged, limit);
+  return [{ at: release.sentAt, after: release.answeredAt, amount, slot }];
+}
+
+function usedOf(used: { readonly [name: string]: number }, name: string): number[] {
+  const amount = used[name];
+  return amount === undefined || !Number.isFinite(amount) || amount < 0 ? [] : [amount];
+}
+
+function round(amount: number): number {
+  return Math.round(amount * 100) / 100;
+}
