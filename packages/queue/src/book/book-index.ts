@@ -1,5 +1,4 @@
 import { budgetOfOrder, type KeyValues, widthOf } from "@slotkeeper/protocol";
-import { IndexedHeap } from "slotkeeper/parts";
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import type { Order } from "../order/contract.ts";
 import { orderOf } from "../order/order-of.ts";
@@ -8,7 +7,7 @@ import { SmallMap } from "../small-map.ts";
 import { keyOfAccount, MOST_VALUES } from "./accounts.ts";
 import { Bucket, type WaiterEntry } from "./bucket.ts";
 import { Endings } from "./endings.ts";
-import type { HeldAt, KeyLine } from "./ladder.ts";
+import type { HeldAt, KeyLine, Ladder } from "./ladder.ts";
 import { Ledger, Widths } from "./ledger.ts";
 import type {
   CooldownRecord,
@@ -20,6 +19,7 @@ import type {
   WaiterRecord,
 } from "./records.ts";
 import { Refills } from "./refills.ts";
+import { RestingBuckets } from "./resting-buckets.ts";
 import { WaiterIndex } from "./waiter-index.ts";
 import { WaiterPool } from "./waiter-pool.ts";
 
@@ -47,12 +47,7 @@ export class BookIndex {
   // of them an idle host takes 5.2 kB instead of 4.2.
   #waiters: WaiterIndex | undefined;
   #order: Order | undefined;
-  /** Buckets with waiters that are in their cooldown, the one that ends first first. */
-  #cooling: IndexedHeap<"coolIndex", Bucket> | undefined;
-  /** Buckets without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
-  #idle: IndexedHeap<"idleIndex", Bucket> | undefined;
-  /** Buckets without slots or waiters whose account has other numbers; the one idle for the longest time first. */
-  #resting: IndexedHeap<"restIndex", Bucket> | undefined;
+  readonly #resting = new RestingBuckets();
   #scheduler: WeightedSettings | undefined;
   #policy: HostPolicy | undefined;
   #now = Number.NEGATIVE_INFINITY;
@@ -85,22 +80,10 @@ export class BookIndex {
     return this.#waiters?.heldBack;
   }
 
-  /** The first waiter of a key that waits although its deadline has passed. */
-  get overdue(): WaiterRecord | undefined {
+  /** The keys that hold back waiters. Undefined: the host has none. */
+  get ladder(): Ladder | undefined {
     this.#attachDirty();
-    return this.#waiters?.ladder?.overdue;
-  }
-
-  /** When the first waiter of a key may go on or leave, without another event. */
-  get nextKeyAt(): number | undefined {
-    this.#attachDirty();
-    return this.#waiters?.ladder?.nextAt;
-  }
-
-  /** The values of keys that have slots or waiters. */
-  get keyLines(): Iterable<KeyLine> {
-    this.#attachDirty();
-    return this.#waiters?.ladder?.lines ?? [];
+    return this.#waiters?.ladder;
   }
 
   /** The slots of all leases and offers. */
@@ -154,17 +137,17 @@ export class BookIndex {
   /** When the first cooldown of a bucket with waiters ends. */
   get nextCoolAt(): number | undefined {
     this.#attachDirty();
-    return this.#cooling?.peek()?.coolsUntil;
+    return this.#resting.nextCoolAt;
   }
 
   get nextIdle(): Bucket | undefined {
     this.#attachDirty();
-    return this.#idle?.peek();
+    return this.#resting.nextIdle;
   }
 
   get nextResting(): Bucket | undefined {
     this.#attachDirty();
-    return this.#resting?.peek();
+    return this.#resting.nextResting;
   }
 
   bucket(name: string): Bucket | undefined {
@@ -295,9 +278,7 @@ export class BookIndex {
     bucket.isDirty = true;
     this.#dirty.push(bucket);
     this.#order?.remove(bucket);
-    this.#cooling?.remove(bucket);
-    this.#idle?.remove(bucket);
-    this.#resting?.remove(bucket);
+    this.#resting.remove(bucket);
     this.#pool.leave(bucket);
   }
 
@@ -385,9 +366,9 @@ export class BookIndex {
     bucket.coolsUntil = this.#endings.cooldownOf(bucket.name)?.until;
     this.#pool.enter(bucket);
     this.#ledger.recount(bucket);
-    if (bucket.coolsUntil !== undefined && bucket.waiting + bucket.outsiders > 0) this.#cools(bucket);
+    if (bucket.coolsUntil !== undefined && bucket.waiting + bucket.outsiders > 0) this.#resting.cools(bucket);
     if (head !== undefined) this.#orderOf().add(bucket);
-    else if (bucket.account !== undefined && !bucket.isActive) this.#rests(bucket);
+    else if (bucket.account !== undefined && !bucket.isActive) this.#resting.rests(bucket);
     if (bucket.isEmpty) this.#buckets.delete(bucket.name);
   }
 
@@ -404,34 +385,7 @@ export class BookIndex {
     this.#order ??= orderOf(this.#policy, this.#scheduler);
     return this.#order;
   }
-
-  #cools(bucket: Bucket): void {
-    this.#cooling ??= new IndexedHeap("coolIndex", coolsBefore);
-    this.#cooling.push(bucket);
-  }
-
-  #rests(bucket: Bucket): void {
-    if (bucket.hasNumbers) {
-      this.#resting ??= new IndexedHeap("restIndex", isLongerIdle);
-      this.#resting.push(bucket);
-      return;
-    }
-    this.#idle ??= new IndexedHeap("idleIndex", isNearer);
-    this.#idle.push(bucket);
-  }
 }
 
 /** Of most hosts. It is never written. */
 const NO_REFILLS = new Refills();
-
-function coolsBefore(a: Bucket, b: Bucket): boolean {
-  return (a.coolsUntil ?? 0) < (b.coolsUntil ?? 0);
-}
-
-function isNearer(a: Bucket, b: Bucket): boolean {
-  return a.usedMs / a.weight < b.usedMs / b.weight;
-}
-
-function isLongerIdle(a: Bucket, b: Bucket): boolean {
-  return a.asOf < b.asOf;
-}

@@ -93,7 +93,8 @@ function startOrder(book: Book): void {
 /** They hold back the waiters behind them. */
 function endOverdue(deciding: Deciding): void {
   const { index } = deciding.book;
-  for (let waiter = index.overdue; waiter !== undefined; waiter = index.overdue) endWaiter(deciding, waiter, "timeout");
+  for (let waiter = index.ladder?.overdue; waiter !== undefined; waiter = index.ladder?.overdue)
+    endWaiter(deciding, waiter, "timeout");
 }
 
 function isOther(before: HostPolicy, after: HostPolicy): boolean {

@@ -30,7 +30,7 @@ function moments(book: Book, collectMs: number): (number | undefined)[] {
     index.nextLease?.endsAt,
     index.nextOffer?.lapsesAt,
     book.free > 0 ? index.nextCoolAt : undefined,
-    book.free > 0 ? index.nextKeyAt : undefined,
+    book.free > 0 ? index.ladder?.nextAt : undefined,
     closesAt(head.breaker),
     index.order.nextMoment(book),
   ];

@@ -1,6 +1,6 @@
 import { type KeyPolicy, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
-import { type Asking, type Bucket, first, type Waiter } from "./next-waiter.ts";
 import { HOUR_MS, SlotsAndEnds } from "./slots-and-ends.ts";
+import { type Asking, type Bucket, first, type Waiter } from "./state.ts";
 
 /** The layers in which a decision hands out slots, after its inputs: breaker, offers, waiter pool, slots. */
 

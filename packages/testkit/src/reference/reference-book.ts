@@ -1,12 +1,12 @@
 import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue/internals";
-import { type Bucket, NO_NUMBERS, type Slot, type Waiter } from "./next-waiter.ts";
 import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, KEPT_MS } from "./slots-and-ends.ts";
+import { type Bucket, NO_NUMBERS, type Slot, type Waiter } from "./state.ts";
 import { TimeAndLimits } from "./time-and-limits.ts";
 
 /**
  * The decision about one host a second time: the specification of the service as a short program, with lists and
  * sorting instead of indexes. It shares no code with `@slotkeeper/queue`. `compare.ts` gives both the same histories.
- * Five parts, each a class on top of the one before: who is next (`next-waiter.ts`), how slots and sessions end
+ * Six parts, each a class on top of the one before: state, keys and budgets (`state.ts`), who is next (`next-waiter.ts`), how slots and sessions end
  * (`slots-and-ends.ts`), the layers that hand out slots (`hand-out.ts`), time and limits (`time-and-limits.ts`), and here
  * the inputs. Where the specification is silent, it follows the engine: which of several offers is collected first, when a semaphore may get
  * another capacity, and that a bucket at a hot host joins not before the last turn.

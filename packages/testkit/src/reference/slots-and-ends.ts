@@ -1,6 +1,7 @@
 import type { BreakerState } from "@slotkeeper/queue";
 import type { DecideContext, Input, Note } from "@slotkeeper/queue/internals";
-import { type End, type Slot, State, type Waiter } from "./next-waiter.ts";
+import { NextWaiter } from "./next-waiter.ts";
+import type { End, Slot, Waiter } from "./state.ts";
 
 /** How slots and sessions end, and the circuit breaker: the middle part of the reference book. */
 
@@ -13,7 +14,7 @@ export type InputOf<K extends Input["kind"]> = Input & { kind: K };
 type Ended = "timeout" | "canceled" | "throttled" | "impossible";
 type Ending = Pick<InputOf<"end">, "session" | "bucket" | "arrivedAt" | "keepUntil">;
 
-export class SlotsAndEnds extends State {
+export class SlotsAndEnds extends NextWaiter {
   context!: DecideContext;
   notes: Note[] = [];
 

@@ -1,8 +1,8 @@
 import { widthOf } from "@slotkeeper/protocol";
 import type { Impossible, Input } from "@slotkeeper/queue/internals";
 import { HandOut, OFFER_MS } from "./hand-out.ts";
-import { first, type Slot } from "./next-waiter.ts";
 import { AHEAD_MS, type InputOf, isCounted, KEPT_MS } from "./slots-and-ends.ts";
+import { first, type Slot } from "./state.ts";
 
 /** What time ends, and which limits are in force: a part of the reference book. */
 export class TimeAndLimits extends HandOut {

@@ -54,7 +54,7 @@ function summary({ index }: Book): Record<string, number | string | undefined> {
     nextCoolAt: index.nextCoolAt,
     instances: [...index.instances].sort().join(),
   };
-  for (const { name, value, inFlight, waiting, passed } of index.keyLines) {
+  for (const { name, value, inFlight, waiting, passed } of index.ladder?.lines ?? []) {
     flat[`${name} ${value}`] = `${inFlight} ${waiting.size} ${passed?.entry.record.key}`;
   }
   for (const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders } of index.buckets) {

@@ -1,0 +1,59 @@
+import { IndexedHeap } from "slotkeeper/parts";
+import type { Bucket } from "./bucket.ts";
+
+/** The buckets that wait for a time to pass: in their cooldown, or idle with an account. Cost: O(log n) each. */
+export class RestingBuckets {
+  // Created when first needed: a host that is used once needs none of these, and a new host should cost little.
+  /** Buckets with waiters that are in their cooldown, the one that ends first first. */
+  #cooling: IndexedHeap<"coolIndex", Bucket> | undefined;
+  /** Buckets without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
+  #idle: IndexedHeap<"idleIndex", Bucket> | undefined;
+  /** Buckets without slots or waiters whose account has other numbers; the one idle for the longest time first. */
+  #resting: IndexedHeap<"restIndex", Bucket> | undefined;
+
+  /** When the first cooldown of a bucket with waiters ends. */
+  get nextCoolAt(): number | undefined {
+    return this.#cooling?.peek()?.coolsUntil;
+  }
+
+  get nextIdle(): Bucket | undefined {
+    return this.#idle?.peek();
+  }
+
+  get nextResting(): Bucket | undefined {
+    return this.#resting?.peek();
+  }
+
+  remove(bucket: Bucket): void {
+    this.#cooling?.remove(bucket);
+    this.#idle?.remove(bucket);
+    this.#resting?.remove(bucket);
+  }
+
+  cools(bucket: Bucket): void {
+    this.#cooling ??= new IndexedHeap("coolIndex", coolsBefore);
+    this.#cooling.push(bucket);
+  }
+
+  rests(bucket: Bucket): void {
+    if (bucket.hasNumbers) {
+      this.#resting ??= new IndexedHeap("restIndex", isLongerIdle);
+      this.#resting.push(bucket);
+      return;
+    }
+    this.#idle ??= new IndexedHeap("idleIndex", isNearer);
+    this.#idle.push(bucket);
+  }
+}
+
+function coolsBefore(a: Bucket, b: Bucket): boolean {
+  return (a.coolsUntil ?? 0) < (b.coolsUntil ?? 0);
+}
+
+function isNearer(a: Bucket, b: Bucket): boolean {
+  return a.usedMs / a.weight < b.usedMs / b.weight;
+}
+
+function isLongerIdle(a: Bucket, b: Bucket): boolean {
+  return a.asOf < b.asOf;
+}
