@@ -39,6 +39,13 @@ describe("budgets of a host", () => {
     expect(cheap.isGranted).toBe(true);
   });
 
+  test("a budget may have the name of a method of every object", async () => {
+    const bench = new Bench({ ...HOST, budgets: { ...TOKENS, constructor: { limit: 5, perSeconds: 1 } } });
+    const { last } = await bench.want("a", spend(1));
+    expect(last).toMatchObject({ result: "granted" });
+    expect((last as { readonly charged?: object }).charged).toEqual({ tokens: 1, constructor: 1 });
+  });
+
   test("in any time, no more than the burst and the refill is charged", async () => {
     const bench = new Bench({ ...HOST, maxWaitersPerHost: 0, budgets: TOKENS });
     const waiting = await Promise.all(Array.from({ length: 60 }, (_, at) => bench.want(`b${at % 7}`, spend(1))));

@@ -82,7 +82,7 @@ export class ServiceParts {
   }
 
   #newQueue(): FairQueue {
-    const { clock, log, instance } = this.base;
+    const { clock, log, instance } = this.#shared;
     const nameOf = (host: string) => this.queue.glance(host)?.hostname;
     const eventLog = new EventLog({ log, nameOf, now: () => clock.now() });
     return new FairQueue({

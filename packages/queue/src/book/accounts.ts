@@ -49,7 +49,8 @@ function sharesState({ name, for: own = {} }: KeyPolicy, value: string, kept: Ke
 function accountsFor(budgets: BudgetPolicies = {}, suffix: string, { demand }: Asking): Account[] {
   return Object.entries(budgets).map(([name, budget]) => ({
     account: `${name}${suffix}`,
-    amount: demand?.cost?.[name] ?? budget.default,
+    // A budget may have the name of a method of every object.
+    amount: demand?.cost !== undefined && Object.hasOwn(demand.cost, name) ? (demand.cost[name] ?? 0) : budget.default,
   }));
 }
 

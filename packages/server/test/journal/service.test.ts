@@ -42,6 +42,19 @@ async function serve(before: readonly string[] = []) {
 }
 
 describe("the service with a journal", () => {
+  test("continues with the time of its journal if the clock was set back before a restart", async () => {
+    const first = { hostname: "h.example", waitMs: 400 };
+    const one = await serve();
+    expect(await one.call("acquire", { ...first, ipBucket: "a" })).toMatchObject({ result: "granted" });
+    await one.kill();
+    // The origin is the only reading of the wall clock.
+    const program = "Object.defineProperty(performance,'timeOrigin',{value:performance.timeOrigin-36e5})";
+    const hourBack = `data:text/javascript,${encodeURIComponent(program)}`;
+    const two = await serve(["env", `NODE_OPTIONS=--import=${hourBack}`]);
+    expect(await two.call("acquire", { ...first, ipBucket: "b" })).toMatchObject({ result: "granted" });
+    await two.kill();
+  });
+
   test("restores its sessions, slots, ends and keys after a kill", async () => {
     const one = await serve();
     const first = { hostname: "h.example", waitMs: 400 };
