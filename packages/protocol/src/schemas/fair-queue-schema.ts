@@ -33,11 +33,7 @@ const KeySchema = Type.Object(
   {
     ...keyLimits,
     required: isRequired,
-    for: Type.Optional(
-      recordOf(Type.Object(keyLimits, closed), {
-        description: "limits of single values, which replace those of the key",
-      }),
-    ),
+    for: Type.Optional(recordOf(Type.Object(keyLimits, closed), {})),
   },
   closed,
 );
@@ -47,7 +43,7 @@ const limits = {
   budgets,
   keys: Type.Optional(
     recordOf(KeySchema, {
-      description: "limits for all requests with the same value of a key, from narrow to wide: see below",
+      description: "limits of requests with the same value of a key: see below",
     }),
   ),
   breaker: Type.Optional(BreakerSchema),

@@ -79,15 +79,13 @@ const BudgetStateSchema = Type.Object({
 });
 
 const KeyStateSchema = Type.Object({
-  key: Type.String({ description: "name of the key" }),
+  key: Type.String(),
   value: Type.String(),
   inFlight: count,
   waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
-  slots: Type.Optional(
-    Type.Integer({ description: "slots that all its requests may have together; absent: no limit" }),
-  ),
+  slots: Type.Optional(Type.Integer({ description: "most slots of its requests; absent: no limit" })),
   available: recordOf(Type.Number(), {
-    description: "what each of its budgets can pay now, by name; below 0: in debt",
+    description: "what its budgets can pay now, by name",
   }),
 });
 
