@@ -80,7 +80,7 @@ describe("acquire", () => {
   });
 
   it("answers timeout when the maximum wait of the session is over, also inside a held poll", async () => {
-    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxWaitMs: 60 } } });
+    const fixture = await startFixture({ config: { fairQueue: { maxSlotPerHost: 1, maxWaitMs: 2_000 } } });
     await fixture.take({ ipBucket: "a" });
     const { body } = await fixture.acquire({ ipBucket: "b" });
     expect((await fixture.poll(body.queryToken)).body).toEqual({ result: "timeout", reason: "deadline" });

@@ -101,7 +101,7 @@ describe("a query token", () => {
   });
 
   it("is invalid after the deadline it contains, at any instance", async () => {
-    const config = { fairQueue: { maxSlotPerHost: 1, maxWaitMs: 30 }, tokenKeys: [NEW] };
+    const config = { fairQueue: { maxSlotPerHost: 1, maxWaitMs: 2_000 }, tokenKeys: [NEW] };
     const first = await startFixture({ config });
     await first.take({ ipBucket: "holder" });
     const { queryToken } = (await first.acquire({ ipBucket: "waiter" })).body;
