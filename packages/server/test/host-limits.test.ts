@@ -99,8 +99,8 @@ describe("limits that operators set live", () => {
 
 describe("SQL for direct callers", () => {
   it("reads no limit of a host that is not in the table", () => {
-    // Budgets have a table of their own. A pause is a setting of an operator, but no limit.
-    const fields = new Set([...ROWS.map((row) => fieldPath(row).join(",")), "budgets"]);
+    // Budgets and keys have tables of their own. A pause is a setting of an operator, but no limit.
+    const fields = new Set([...ROWS.map((row) => fieldPath(row).join(",")), "budgets", "keys"]);
     const sql = root("packages/postgres/sql/0005_direct_callers.sql");
     const paths = [...sql.matchAll(/'\{policy,([\w,]+)\}'/g), ...sql.matchAll(/v_policy ->> '(\w+)'/g)];
     const live = [...sql.matchAll(/'\{live,(\w+)\}'/g)].map(([, field]) => field);
