@@ -28,6 +28,11 @@ export function demandOf({ width = 1, cost, keys }: Demand): Demand | undefined 
   };
 }
 
+/** The amount for a budget, which may have the name of a method of every object. Undefined: it is not named. */
+export function amountOf(costs: Costs | undefined, budget: string): number | undefined {
+  return costs !== undefined && Object.hasOwn(costs, budget) ? costs[budget] : undefined;
+}
+
 /** How many slots the demand needs. */
 export function widthOf(demand: Demand | undefined): number {
   return demand?.width ?? 1;

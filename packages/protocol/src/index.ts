@@ -9,7 +9,7 @@ export type {
   ServiceConfig,
   WeightedSchedulerConfig,
 } from "./config.ts";
-export { type Costs, type Demand, demandOf, isSameDemand, type KeyValues, widthOf } from "./demand.ts";
+export { amountOf, type Costs, type Demand, demandOf, isSameDemand, type KeyValues, widthOf } from "./demand.ts";
 export { LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
 export { PROBLEMS, type ProblemCode } from "./problems.ts";
 export {

@@ -1,3 +1,4 @@
+import { amountOf } from "./demand.ts";
 import type { ServiceState } from "./wire.ts";
 
 type HostState = ServiceState["hosts"][number];
@@ -102,7 +103,7 @@ function shortBudget({ cost }: SessionState, budget: BudgetState): WaitCause {
       more: `Nothing is granted until the debt is paid. ${refill}`,
     };
   return {
-    cause: `It costs ${unitsOf(cost?.[name] ?? budget.default)} of the budget “${name}”, and ${unitsOf(available)} are left.`,
+    cause: `It costs ${unitsOf(amountOf(cost, name) ?? budget.default)} of the budget “${name}”, and ${unitsOf(available)} are left.`,
     more: `${refill} No other session gets a slot until it has its own.`,
   };
 }

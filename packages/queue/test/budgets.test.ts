@@ -40,10 +40,15 @@ describe("budgets of a host", () => {
   });
 
   test("a budget may have the name of a method of every object", async () => {
-    const bench = new Bench({ ...HOST, budgets: { ...TOKENS, constructor: { limit: 5, perSeconds: 1 } } });
-    const { last } = await bench.want("a", spend(1));
-    expect(last).toMatchObject({ result: "granted" });
-    expect((last as { readonly charged?: object }).charged).toEqual({ tokens: 1, constructor: 1 });
+    const budgets = { ...TOKENS, constructor: { limit: 5, perSeconds: 1 } };
+    for (const order of ["slot-seconds", "budget:constructor"] as const) {
+      const bench = new Bench({ ...HOST, budgets, order });
+      const { last, slotToken } = await bench.want("a", spend(1));
+      expect(last).toMatchObject({ result: "granted" });
+      expect((last as { readonly charged?: object }).charged).toEqual({ tokens: 1, constructor: 1 });
+      await bench.release(slotToken, { used: { tokens: 2 } });
+      expect((await bench.want("a", spend(1))).isGranted).toBe(true);
+    }
   });
 
   test("in any time, no more than the burst and the refill is charged", async () => {

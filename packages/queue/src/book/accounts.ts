@@ -1,4 +1,4 @@
-import { type BudgetPolicies, type BudgetPolicy, type KeyPolicy, keyLimitsOf } from "@slotkeeper/protocol";
+import { amountOf, type BudgetPolicies, type BudgetPolicy, type KeyPolicy, keyLimitsOf } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
 import { valueOf } from "./ladder.ts";
 import type { WaiterRecord } from "./records.ts";
@@ -49,8 +49,7 @@ function sharesState({ name, for: own = {} }: KeyPolicy, value: string, kept: Ke
 function accountsFor(budgets: BudgetPolicies = {}, suffix: string, { demand }: Asking): Account[] {
   return Object.entries(budgets).map(([name, budget]) => ({
     account: `${name}${suffix}`,
-    // A budget may have the name of a method of every object.
-    amount: demand?.cost !== undefined && Object.hasOwn(demand.cost, name) ? (demand.cost[name] ?? 0) : budget.default,
+    amount: amountOf(demand?.cost, name) ?? budget.default,
   }));
 }
 

@@ -1,4 +1,4 @@
-import type { BudgetPolicy, Costs, KeyPolicy } from "@slotkeeper/protocol";
+import { amountOf, type BudgetPolicy, type Costs, type KeyPolicy } from "@slotkeeper/protocol";
 import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } from "slotkeeper/parts";
 import { type Account, accountsOf, budgetOfAccount, keyAccounts, limitOfAccount, policyOfAccount } from "./accounts.ts";
 import type { Book } from "./book.ts";
@@ -132,8 +132,7 @@ export function chargedOf(paid: Charge | undefined): Costs | undefined {
   const charged: { [name: string]: number } = {};
   for (const [account, amount] of Object.entries(paid?.costs ?? NO_COSTS)) {
     const name = budgetOfAccount(account);
-    const ofHost = paid !== undefined && Object.hasOwn(paid.costs, name) ? paid.costs[name] : undefined;
-    charged[name] = ofHost ?? Math.max(charged[name] ?? 0, amount);
+    charged[name] = amountOf(paid?.costs, name) ?? Math.max(amountOf(charged, name) ?? 0, amount);
   }
   return Object.keys(charged).length === 0 ? undefined : charged;
 }

@@ -1,4 +1,4 @@
-import { budgetOfOrder, type Costs } from "@slotkeeper/protocol";
+import { amountOf, budgetOfOrder, type Costs } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
 import type { Book } from "./book.ts";
 import type { AccountRecord } from "./records.ts";
@@ -18,7 +18,7 @@ import { charge } from "./use.ts";
 /** What a grant adds to the charge of its bucket. */
 export function unitsOf({ order, budgets }: HostPolicy, cost: Costs | undefined): number {
   const name = budgetOfOrder(order) ?? "";
-  return atLeast1(cost?.[name] ?? budgets?.[name]?.default ?? 0);
+  return atLeast1(amountOf(cost, name) ?? budgets?.[name]?.default ?? 0);
 }
 
 /** CHARGED1, when a slot is granted or offered. Returns what was added. Undefined: the order is not by a budget. */
@@ -33,7 +33,7 @@ export function countGrant(book: Book, bucket: string, cost: Costs | undefined):
 
 /** CHARGED1, when it is settled. `counted`: what its grant added. */
 export function recount(book: Book, bucket: string, counted: number | undefined, used: Costs): void {
-  const amount = used[budgetOfOrder(book.policy.order) ?? ""];
+  const amount = amountOf(used, budgetOfOrder(book.policy.order) ?? "");
   if (counted !== undefined && amount !== undefined) add(book, bucket, atLeast1(amount) - counted);
 }
 
