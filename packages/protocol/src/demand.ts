@@ -1,3 +1,5 @@
+import { DEFAULT_CLASS } from "./settings/class-settings.ts";
+
 /** Amounts by the names of budgets. */
 export type Costs = { readonly [budget: string]: number };
 
@@ -15,16 +17,20 @@ export interface Demand {
   readonly cost?: Costs | undefined;
   /** Whose limits apply besides those of the host and the bucket: the values of the host's keys. */
   readonly keys?: KeyValues | undefined;
+  /** The class of the request. Absent: `DEFAULT_CLASS`. */
+  readonly class?: string | undefined;
 }
 
 /** The demand of a first call, in the one form in which it is kept. Undefined: one slot, and nothing special. */
-export function demandOf({ width = 1, cost, keys }: Demand): Demand | undefined {
+export function demandOf({ width = 1, cost, keys, class: named }: Demand): Demand | undefined {
   const given = keys === undefined ? [] : Object.entries(keys).filter(([, value]) => value !== "");
-  if (width === 1 && isEmpty(cost) && given.length === 0) return undefined;
+  const isNamed = named !== undefined && named !== "" && named !== DEFAULT_CLASS;
+  if (width === 1 && isEmpty(cost) && given.length === 0 && !isNamed) return undefined;
   return {
     ...(width === 1 ? {} : { width }),
     ...(isEmpty(cost) ? {} : { cost }),
     ...(given.length === 0 ? {} : { keys: Object.fromEntries(given) }),
+    ...(isNamed ? { class: named } : {}),
   };
 }
 
@@ -38,9 +44,16 @@ export function widthOf(demand: Demand | undefined): number {
   return demand?.width ?? 1;
 }
 
+/** The class of the demand. */
+export function classOf(demand: Demand | undefined): string {
+  return demand?.class ?? DEFAULT_CLASS;
+}
+
 /** Whether two demands in their kept form ask for the same. */
 export function isSameDemand(a: Demand | undefined, b: Demand | undefined): boolean {
-  return a === b || (widthOf(a) === widthOf(b) && isSameMap(a?.cost, b?.cost) && isSameMap(a?.keys, b?.keys));
+  if (a === b) return true;
+  if (widthOf(a) !== widthOf(b) || classOf(a) !== classOf(b)) return false;
+  return isSameMap(a?.cost, b?.cost) && isSameMap(a?.keys, b?.keys);
 }
 
 /** Whether two objects have the same entries, whatever their order. */

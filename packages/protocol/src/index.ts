@@ -9,7 +9,16 @@ export type {
   ServiceConfig,
   WeightedSchedulerConfig,
 } from "./config.ts";
-export { amountOf, type Costs, type Demand, demandOf, isSameDemand, type KeyValues, widthOf } from "./demand.ts";
+export {
+  amountOf,
+  type Costs,
+  classOf,
+  type Demand,
+  demandOf,
+  isSameDemand,
+  type KeyValues,
+  widthOf,
+} from "./demand.ts";
 export { LIMITS, SEMAPHORE_PREFIX, SHARED_BUCKET } from "./limits.ts";
 export { PROBLEMS, type ProblemCode } from "./problems.ts";
 export {
@@ -34,6 +43,16 @@ export {
   orderProblems,
   resolveBudgets,
 } from "./settings/budget-settings.ts";
+export {
+  CLASS_SETTINGS,
+  type ClassPolicies,
+  type ClassPolicy,
+  classProblems,
+  DEFAULT_CLASS,
+  floorProblems,
+  resolveClasses,
+  sumOfFloors,
+} from "./settings/class-settings.ts";
 export {
   BREAKER_LIMITS,
   HOST_LIMITS,

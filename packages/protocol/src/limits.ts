@@ -17,6 +17,9 @@ export const LIMITS = {
   keyValueLength: 128,
   /** Values of one key with limits of their own. */
   keyValues: 100,
+  /** Classes of one host, and the length of their names. */
+  classes: 16,
+  classLength: 32,
 } as const;
 
 /** Hosts with this prefix are named semaphores: the first live user fixes the capacity; per-bucket limits do not apply. */

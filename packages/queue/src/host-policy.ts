@@ -2,11 +2,13 @@ import {
   BREAKER_LIMITS,
   type BudgetPolicies,
   budgetOfOrder,
+  type ClassPolicies,
   HOST_LIMITS,
   type HostConfig,
   type KeyPolicy,
   type Resolved,
   resolveBudgets,
+  resolveClasses,
   resolveKeys,
   resolveLimits,
   SEMAPHORE_PREFIX,
@@ -27,11 +29,13 @@ export type HostPolicy = Resolved<typeof HOST_LIMITS> & {
   readonly budgets?: BudgetPolicies | undefined;
   /** From narrow to wide. Absent: the host has no keys. */
   readonly keys?: readonly KeyPolicy[] | undefined;
+  /** With the class of requests that name none. Absent: the host has no classes. */
+  readonly classes?: ClassPolicies | undefined;
 };
 
-/** Whether the weighted scheduler is off, because requests wait for budgets or keys. */
+/** Whether the weighted scheduler is off, because requests wait for budgets or keys, or have classes. */
 export function isConstrained(policy: HostPolicy): boolean {
-  return policy.keys !== undefined || hasBudgets(policy);
+  return policy.keys !== undefined || policy.classes !== undefined || hasBudgets(policy);
 }
 
 /** Whether requests wait for budgets. Those in shadow mode hold back no request. */
@@ -65,17 +69,25 @@ export function resolveHost(options: QueueOptions, hostname: string | undefined)
 function resolveOwn(options: QueueOptions, override: HostConfig, hostname: string | undefined): ResolvedHost {
   const host = { ...options.defaults, ...defined(override) };
   const policy = policyOf(host, { ...options.defaults.breaker, ...override.breaker });
-  const [budgets, keys] = [resolveBudgets(host.budgets), resolveKeys(host.keys)];
+  const constraints = constraintsOf(host);
   const weights = new Map(Object.entries(override.weights ?? {}));
   const weightOf = (bucket: string) => weights.get(bucket) ?? 1;
   if (hostname?.startsWith(SEMAPHORE_PREFIX) !== true) {
-    const constraints = { ...(budgets === undefined ? {} : { budgets }), ...(keys === undefined ? {} : { keys }) };
     return { policy: { ...policy, ...constraints }, weightOf };
   }
-  // The users of a named semaphore choose its capacity, so no limit per bucket, no budget and no key applies.
+  // The users of a named semaphore choose its capacity, so no limit per bucket, no budget, key or class applies.
   const { POSITIVE_INFINITY: none } = Number;
   const order = budgetOfOrder(policy.order) === undefined ? policy.order : HOST_LIMITS.order.default;
   return { policy: { ...policy, order, slotsPerBucket: none, waitersPerBucket: none, cooldownMs: 0 }, weightOf };
+}
+
+function constraintsOf(host: HostConfig): Pick<HostPolicy, "budgets" | "keys" | "classes"> {
+  const [budgets, keys, classes] = [resolveBudgets(host.budgets), resolveKeys(host.keys), resolveClasses(host.classes)];
+  return {
+    ...(budgets === undefined ? {} : { budgets }),
+    ...(keys === undefined ? {} : { keys }),
+    ...(classes === undefined ? {} : { classes }),
+  };
 }
 
 function policyOf(host: HostConfig, breaker: HostConfig["breaker"]): HostPolicy {

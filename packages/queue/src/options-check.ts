@@ -3,6 +3,7 @@ import {
   budgetOfOrder,
   budgetProblems,
   CLEANUP_SETTINGS,
+  classProblems,
   type FairQueueConfig,
   HOST_LIMITS,
   keyProblems,
@@ -61,11 +62,12 @@ export function checkConfig(config: FairQueueConfig): void {
 }
 
 function checkHost(value: unknown, rules: Rules, path: string, problems: string[]): void {
-  const { budgets, keys, ...rest } = isRecord(value) ? value : {};
+  const { budgets, keys, classes, ...rest } = isRecord(value) ? value : {};
   check(isRecord(value) ? rest : value, rules, path, problems);
   if (budgets !== undefined && budgets !== null)
     problems.push(...budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets));
   if (keys !== undefined && keys !== null) problems.push(...keyProblems(keys, `${path}.keys`));
+  if (classes !== undefined && classes !== null) problems.push(...classProblems(classes, `${path}.classes`));
 }
 
 function check(value: unknown, rules: Rules, path: string, problems: string[]): void {

@@ -55,6 +55,7 @@ const aboutHost = {
   breaker: About.ABOUT_BREAKER_LIMITS,
   budgets: About.ABOUT_BUDGET_SETTINGS,
   keys: About.ABOUT_KEY_SETTINGS,
+  classes: About.ABOUT_CLASS_SETTINGS,
 };
 const ABOUT_FAIR_QUEUE = {
   ...About.ABOUT_QUEUE_SETTINGS,

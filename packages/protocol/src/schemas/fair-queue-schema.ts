@@ -1,4 +1,5 @@
 import { BUDGET_SETTINGS } from "../settings/budget-settings.ts";
+import { CLASS_SETTINGS } from "../settings/class-settings.ts";
 import { BREAKER_LIMITS, HOST_LIMITS } from "../settings/host-limits.ts";
 import { KEY_SETTINGS } from "../settings/key-settings.ts";
 import { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "../settings/queue-settings.ts";
@@ -44,6 +45,11 @@ const limits = {
   keys: Type.Optional(
     recordOf(KeySchema, {
       description: "limits of requests with the same value of a key: see below",
+    }),
+  ),
+  classes: Type.Optional(
+    recordOf(Type.Object(propertiesOf(CLASS_SETTINGS), closed), {
+      description: "classes of requests, each with its own share of the slots: see below",
     }),
   ),
   breaker: Type.Optional(BreakerSchema),

@@ -79,6 +79,7 @@ export const FirstCallSchema = Type.Object(
         description: "values for the host's keys, by name; requests with the same value share its limits",
       }),
     ),
+    class: Type.Optional(name(LIMITS.classLength, "class of the request, one of the host's; absent: `default`")),
     limit: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -1,4 +1,5 @@
 import type { BUDGET_SETTINGS } from "./budget-settings.ts";
+import type { CLASS_SETTINGS } from "./class-settings.ts";
 import type { BREAKER_LIMITS, HOST_LIMITS } from "./host-limits.ts";
 import type { KEY_SETTINGS } from "./key-settings.ts";
 import type { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "./queue-settings.ts";
@@ -68,6 +69,12 @@ export const ABOUT_KEY_SETTINGS = {
   required: "`true`: a request without the key is refused",
   for: ABOUT_KEY_LIMITS,
 } satisfies About<typeof KEY_SETTINGS> & { readonly [key: string]: unknown };
+
+export const ABOUT_CLASS_SETTINGS: About<typeof CLASS_SETTINGS> = {
+  weight: "share of the class compared with other classes",
+  floor: "share that the class has at least while slots are short",
+  ceiling: "most slots of the class; absent: no limit",
+};
 
 export const ABOUT_CLEANUP_SETTINGS: About<typeof CLEANUP_SETTINGS> = {
   enabled: "whether the service regularly deletes expired state from the store",

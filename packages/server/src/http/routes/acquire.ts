@@ -115,7 +115,7 @@ function beginRequest(
   waitMs: number | undefined,
   signal: CallSignal | undefined,
 ): BeginRequest {
-  const { throttleTimeWindowSeconds, limit, maxWaitMs, width, cost, keys } = call;
+  const { throttleTimeWindowSeconds, limit, maxWaitMs, width, cost, keys, class: named } = call;
   const throttleWindowMs = isPositive(throttleTimeWindowSeconds) ? throttleTimeWindowSeconds * 1000 : undefined;
   return {
     host,
@@ -129,6 +129,7 @@ function beginRequest(
     width,
     cost,
     keys,
+    class: named,
     signal,
   };
 }

@@ -1,0 +1,99 @@
+import { LIMITS } from "../limits.ts";
+import { budgetOfOrder, isRecord, NAME } from "./budget-settings.ts";
+import type { Settings } from "./setting.ts";
+
+/** The keys of one class in `classes`, of `fairQueue` or of a host. */
+export const CLASS_SETTINGS = {
+  weight: { type: "number", unit: "count", above: 0, default: 1 },
+  floor: { type: "integer", unit: "count", min: 0, default: 0 },
+  ceiling: { type: "integer", unit: "count", min: 1 },
+} as const satisfies Settings;
+
+/** The class of requests that name none. */
+export const DEFAULT_CLASS = "default";
+
+/** A class as the engine and stores have it. */
+export interface ClassPolicy {
+  readonly weight: number;
+  /** Its share is at least this number of slots while slots are short. */
+  readonly floor: number;
+  /** Absent: the class may have all slots. */
+  readonly ceiling?: number;
+}
+
+/** The classes of a host, by name. `DEFAULT_CLASS` is always one of them. */
+export type ClassPolicies = { readonly [name: string]: ClassPolicy };
+
+/** One class of a configuration. */
+interface ClassConfig {
+  readonly weight?: number | undefined;
+  readonly floor?: number | undefined;
+  readonly ceiling?: number | undefined;
+}
+
+/** Classes of a configuration in the engine's units. Undefined: there are none. */
+export function resolveClasses(classes: { readonly [name: string]: ClassConfig } = {}): ClassPolicies | undefined {
+  const names = Object.keys(classes);
+  if (names.length === 0) return undefined;
+  const all = { [DEFAULT_CLASS]: {}, ...classes };
+  return Object.fromEntries(Object.entries(all).map(([name, config]) => [name, resolveClass(config)]));
+}
+
+function resolveClass({ weight, floor, ceiling }: ClassConfig): ClassPolicy {
+  return {
+    weight: weight ?? CLASS_SETTINGS.weight.default,
+    floor: floor ?? CLASS_SETTINGS.floor.default,
+    ...(ceiling === undefined || ceiling === null ? {} : { ceiling }),
+  };
+}
+
+/** The sum of the floors of a host's classes. It must be less than the host's slots. */
+export function sumOfFloors(classes: { readonly [name: string]: ClassConfig } = {}): number {
+  return Object.values(classes).reduce((sum, { floor }) => sum + (floor ?? 0), 0);
+}
+
+/** What is wrong with the classes of a configuration, as a sentence each, with the path of the key. */
+export function classProblems(classes: unknown, path: string): string[] {
+  if (!isRecord(classes)) return [`Expected \`${path}\` to be an object of classes, got ${JSON.stringify(classes)}`];
+  const count = Object.keys(classes).length;
+  return [
+    ...(count > LIMITS.classes ? [`Expected \`${path}\` to have at most ${LIMITS.classes} classes, got ${count}`] : []),
+    ...Object.entries(classes).flatMap(([name, one]) => classProblem(name, one, `${path}.${name}`)),
+  ];
+}
+
+function classProblem(name: string, given: unknown, path: string): string[] {
+  if (!isRecord(given)) return [`Expected \`${path}\` to be an object, got ${JSON.stringify(given)}`];
+  const { weight, floor, ceiling, ...unknown } = given;
+  const expected = (field: string, text: string, value: unknown, isOk: boolean) =>
+    value === undefined || value === null || isOk
+      ? []
+      : [`Expected \`${path}.${field}\` to be ${text}, got ${JSON.stringify(value)}`];
+  const isBelow = typeof floor === "number" && typeof ceiling === "number" && ceiling < floor;
+  return [
+    ...(NAME.test(name)
+      ? []
+      : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`]),
+    ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
+    ...expected("weight", "a number above 0", weight, Number.isFinite(weight) && (weight as number) > 0),
+    ...expected("floor", "a whole number from 0 up", floor, Number.isInteger(floor) && (floor as number) >= 0),
+    ...expected("ceiling", "a whole number from 1 up", ceiling, Number.isInteger(ceiling) && (ceiling as number) >= 1),
+    ...(isBelow ? [`Expected \`${path}.ceiling\` to be at least \`floor\` (${floor}), got ${ceiling}`] : []),
+  ];
+}
+
+/** What is wrong with the floors of a host that has this order and this number of slots, as a sentence each. */
+export function floorProblems(
+  { classes, order, slots }: { readonly classes: ClassPolicies; readonly order: unknown; readonly slots: number },
+  path: string,
+): string[] {
+  const sum = sumOfFloors(classes);
+  if (sum === 0) return [];
+  const isByBudget = typeof order === "string" && budgetOfOrder(order) !== undefined;
+  return [
+    ...(isByBudget ? [`Expected \`${path}\` to have no \`floor\` with the order ${JSON.stringify(order)}`] : []),
+    ...(sum < slots
+      ? []
+      : [`Expected the floors of \`${path}\` to sum up to less than the slots (${slots}), got ${sum}`]),
+  ];
+}
