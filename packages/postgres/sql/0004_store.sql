@@ -297,7 +297,7 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT least(p_deadline + 10000, p_ended_at + 60000
 CREATE FUNCTION slotkeeper_start_forgotten(p_now double precision) RETURNS double precision
 LANGUAGE sql IMMUTABLE AS $$ SELECT p_now - 599000 $$;
 
--- Whether forgetting the host loses nothing. Limits that an operator set are kept.
+-- Whether forgetting the host loses nothing: mayForget of packages/queue, for hosts without a commit for p_idle_ms.
 CREATE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -309,17 +309,18 @@ BEGIN
   RETURN v_limits -> 'live' IS NULL
     AND coalesce(slotkeeper_breaker_closes_at(h.head), 0) <= v_now
     AND coalesce((h.head #>> '{breaker,windowStartAt}')::double precision
-      + coalesce((v_limits #>> '{policy,breaker,windowMs}')::double precision, 60000), 0) <= v_now
+      + coalesce((v_limits #>> '{policy,breaker,windowMs}')::double precision, 60000), 0) < v_now
     AND coalesce(slotkeeper_spaced_until(h.head, v_limits), 0) <= v_now
     AND coalesce((h.head ->> 'fullAt')::double precision, 0) <= v_now
     AND NOT EXISTS (SELECT FROM upstream_ip_cooldown c WHERE c.hostname_pattern = h.host AND c.cool_until > v_now)
-    -- The ends of sessions: isLeftOver of packages/queue. An expired lease also counts as the end of its session.
+    -- The ends of sessions. An expired lease also counts as the end of its session. A waiter is kept as long as its end
+    -- would be: its instance may still end it, and would count it as begun again.
     AND coalesce((h.head ->> 'forgottenAt')::double precision, 0) <= slotkeeper_start_forgotten(v_now)
     AND NOT EXISTS (SELECT FROM upstream_slot_pool s WHERE s.hostname_pattern = h.host AND s.status = 'locked'
       AND slotkeeper_end_kept_until(s.keep_until, s.ends_at) > v_now)
     AND NOT EXISTS (
       SELECT FROM slotkeeper_record r WHERE r.host = h.host AND (
-        (r.kind = 'waiter' AND (r.data ->> 'deadlineAt')::double precision > v_now)
+        (r.kind = 'waiter' AND slotkeeper_end_kept_until((r.data ->> 'deadlineAt')::double precision, NULL) > v_now)
         OR (r.kind = 'ending' AND slotkeeper_end_kept_until((r.data ->> 'keepUntil')::double precision,
           (r.data ->> 'endedAt')::double precision) > v_now)));
 END $$;

@@ -521,7 +521,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_is_over(s upstream_slot_pool, p_now double
 CREATE OR REPLACE FUNCTION slotkeeper_is_unused(h slotkeeper_host, p_idle_ms double precision)
  RETURNS boolean
  LANGUAGE plpgsql
--- text: md5 4ec9b7ac66fbaee79f8af9361fa5512d
+-- text: md5 9f00da9477fe98dba2203826a2edfb69
 
 CREATE OR REPLACE FUNCTION slotkeeper_last_slot(p_host text)
  RETURNS integer

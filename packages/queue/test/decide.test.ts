@@ -71,6 +71,31 @@ describe("a decision", () => {
     expect(host.book.leaseOf("s2")).toBeDefined();
   });
 
+  test("grants a slot after the cooldown of the bucket, although a key held its waiter back when the decision began", () => {
+    const host = new Decider({
+      maxSlotPerHost: 5,
+      maxSlotPerIp: 1,
+      ipCooldownSeconds: 1,
+      keys: { tenant: { slots: 2 } },
+    });
+    const acme = { demand: { keys: { tenant: "acme" } } };
+    host.at(0, [arrive("s1", "a", 0, 9_000), arrive("s2", "b", 0, 9_000)], ["s1", "s2"]);
+    // `s4` stands behind `s3` at their tenant, and `s3` waits for the slot of its bucket.
+    host.at(
+      1,
+      [
+        { ...arrive("s3", "a", 1, 9_000), ...acme },
+        { ...arrive("s4", "b", 2, 9_000), ...acme },
+      ],
+      [],
+    );
+    host.at(10, [release(host.book, "s2")], []);
+    expect(host.book.get("cooldown", "b")).toBeDefined();
+    const { notes } = host.at(2_000, [{ kind: "revoke", fence: host.book.leaseOf("s1")?.fence ?? 0 }], ["s3", "s4"]);
+    expect(notes.map(({ kind }) => kind)).not.toContain("refused");
+    expect([host.book.leaseOf("s3"), host.book.leaseOf("s4")]).not.toContain(undefined);
+  });
+
   test("grants no second slot to a session whose first call was repeated while its slot ended", () => {
     const host = new Decider({ maxSlotPerHost: 2, smoothReleaseIntervalMs: 100 });
     host.at(0, [arrive("s1", "a", 0, 300), arrive("s2", "b", 0, 300)], ["s1", "s2"]);

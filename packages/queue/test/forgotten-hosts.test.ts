@@ -45,6 +45,21 @@ describe.each([false, true])("a host that is no longer used, in a shared store: 
   });
 });
 
+test("a session whose host a cleanup checks just after its deadline begins once, although its instance ends it late", async () => {
+  const bench = new Bench({ maxSlotPerHost: 1, maxWaitMs: 3_000, sessionIdleSeconds: 60 }, undefined, true);
+  await bench.begin("a");
+  bench.isStoreDown = true;
+  await bench.clock.run(3_100);
+  await bench.memory.cleanup({ idleMs: 1_000 });
+  // Another session creates the host again, if it was forgotten, in the decision that ends the first one.
+  const other = bench.ask("b");
+  bench.isStoreDown = false;
+  await bench.clock.run(1_000);
+  await other;
+  expect(bench.queue.counts).toMatchObject({ session_created: 2, timeout: 1 });
+  bench.queue.close();
+});
+
 test("a report with a status that does not count creates no host", async () => {
   const bench = new Bench();
   await bench.queue.report({ host: "h", hostname: "h", status: 404 });

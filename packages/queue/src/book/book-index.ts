@@ -134,7 +134,7 @@ export class BookIndex {
     return this.#endings.nextEnd;
   }
 
-  /** When the first cooldown of a bucket with waiters ends. */
+  /** When the first cooldown of a bucket that is wanted ends. */
   get nextCoolAt(): number | undefined {
     this.#attachDirty();
     return this.#resting.nextCoolAt;
@@ -366,7 +366,7 @@ export class BookIndex {
     bucket.coolsUntil = this.#endings.cooldownOf(bucket.name)?.until;
     this.#pool.enter(bucket);
     this.#ledger.recount(bucket);
-    if (bucket.coolsUntil !== undefined && bucket.waiting + bucket.outsiders > 0) this.#resting.cools(bucket);
+    if (bucket.coolsUntil !== undefined && bucket.isWanted) this.#resting.cools(bucket);
     if (head !== undefined) this.#orderOf().add(bucket);
     else if (bucket.account !== undefined && !bucket.isActive) this.#resting.rests(bucket);
     if (bucket.isEmpty) this.#buckets.delete(bucket.name);

@@ -59,6 +59,8 @@ export class Bucket implements Line {
   #outside: IndexedHeap<"outsideIndex", WaiterEntry> | undefined;
   /** The number of waiters outside the pool whose client is away, or one of whose keys has no room. They wait for no place. */
   parked = 0;
+  /** Of these, those whose client is present. A grant of the same decision may give their key room, and them a place. */
+  parkedPresent = 0;
   /** The bucket has changed. It is in no heap of the book until the index is next read. */
   isDirty = false;
   // Positions in the heaps of the book.
@@ -110,6 +112,11 @@ export class Bucket implements Line {
 
   get isActive(): boolean {
     return this.inFlight > 0 || this.waiting > 0;
+  }
+
+  /** Whether a waiter inside the pool, or a present one outside, may compete for a slot in this decision. */
+  get isWanted(): boolean {
+    return this.waiting + this.outsiders + this.parkedPresent > 0;
   }
 
   /** Layer 3 of the funnel: why the bucket itself may not get the slots that its oldest waiter needs. */

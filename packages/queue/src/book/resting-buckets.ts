@@ -4,14 +4,14 @@ import type { Bucket } from "./bucket.ts";
 /** The buckets that wait for a time to pass: in their cooldown, or idle with an account. Cost: O(log n) each. */
 export class RestingBuckets {
   // Created when first needed: a host that is used once needs none of these, and a new host should cost little.
-  /** Buckets with waiters that are in their cooldown, the one that ends first first. */
+  /** Buckets in their cooldown that are wanted (`Bucket.isWanted`), the one that ends first first. */
   #cooling: IndexedHeap<"coolIndex", Bucket> | undefined;
   /** Buckets without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
   #idle: IndexedHeap<"idleIndex", Bucket> | undefined;
   /** Buckets without slots or waiters whose account has other numbers; the one idle for the longest time first. */
   #resting: IndexedHeap<"restIndex", Bucket> | undefined;
 
-  /** When the first cooldown of a bucket with waiters ends. */
+  /** When the first cooldown of a bucket that is wanted ends. */
   get nextCoolAt(): number | undefined {
     return this.#cooling?.peek()?.coolsUntil;
   }

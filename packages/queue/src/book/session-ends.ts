@@ -12,8 +12,9 @@ import type { EndingRecord } from "./records.ts";
  *   answer, the commit that this answer is based on. If the book does not have the session, then it has ended if that
  *   time is not after `head.forgottenAt`. Otherwise it has never ended (END2), and may join. So no session is granted
  *   twice.
- * END4 A host may be forgotten when its ends need not be kept any more and `forgottenAt` is `KEPT_MS` ago. So a host that
- *   the store does not know starts with `forgottenAt` as if it had just been forgotten.
+ * END4 A host may be forgotten when its ends need not be kept any more, no waiter's end could be needed any more, and
+ *   `forgottenAt` is `KEPT_MS` ago (`mayForget`). So a host that the store does not know starts with `forgottenAt` as if it
+ *   had just been forgotten.
  * Not promised: that a session that has not ended is never taken for ended. This needs three things at once: the book
  * lost the session, or never had it; its token is older than `KEPT_MS` or than the `most` newest ends; and other
  * sessions of the host have ended since that token.
@@ -30,7 +31,7 @@ const AHEAD_MS = 1_000;
 /**
  * How long after its deadline an end is kept. Another instance may have an old copy of the session, from before its
  * client moved on. It ends that copy at the deadline and must then find the recorded end. Otherwise it would count a
- * second end.
+ * second end. A waiter is kept for the same time, so that an instance that ends it late does not count it as begun again.
  */
 const GRACE_MS = 10_000;
 /** How many ends one decision forgets at most, so that the cost of a decision does not depend on how many there are. */

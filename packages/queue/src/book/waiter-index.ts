@@ -222,12 +222,17 @@ export class WaiterIndex {
 
   #park(entry: WaiterEntry): void {
     entry.isParked = true;
-    entry.bucket.parked++;
+    this.#countParked(entry, 1);
   }
 
   #unpark(entry: WaiterEntry): void {
-    if (entry.isParked) entry.bucket.parked--;
+    if (entry.isParked) this.#countParked(entry, -1);
     entry.isParked = false;
+  }
+
+  #countParked({ bucket, record }: WaiterEntry, by: 1 | -1): void {
+    bucket.parked += by;
+    if (record.awayAt === undefined) bucket.parkedPresent += by;
   }
 
   #isGone({ record: { awayAt } }: WaiterEntry): boolean {

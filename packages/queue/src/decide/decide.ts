@@ -1,11 +1,12 @@
 import { becomeIdle } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
-import { isCounted, isPristine } from "../book/breaker.ts";
+import { isCounted } from "../book/breaker.ts";
 import { keepSpent, tidyBudgets } from "../book/budgets.ts";
+import { mayForget } from "../book/host-use.ts";
 import { dropOffer, endCooldowns, endLease, forgetCounted } from "../book/leases.ts";
 import { forgetCapacity, useLimits } from "../book/limits.ts";
 import type { LeaseRecord, OfferRecord } from "../book/records.ts";
-import { endKeptUntil, forgetEnds, isStart, startForgotten } from "../book/session-ends.ts";
+import { forgetEnds, startForgotten } from "../book/session-ends.ts";
 import { retireIdle, startAccounts } from "../book/use.ts";
 import { admitWaiters, placeClient, swapStuck } from "../book/waiters.ts";
 import { type HostPolicy, isConstrained } from "../host-policy.ts";
@@ -81,7 +82,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
     outcomes,
     notes: deciding.notes,
     wake: deciding.wake,
-    isForgotten: inputs.some(({ kind }) => kind === "forget") && isForgettable(book),
+    isForgotten: inputs.some(({ kind }) => kind === "forget") && mayForget(book, book.now),
   };
 }
 
@@ -176,19 +177,4 @@ function tidy(book: Book, { idleMs, mostEnds }: DecideContext): void {
   if (book.size("budget") > 0 || book.head.fullAt !== undefined) tidyBudgets(book);
   if (book.size("waiter") === 0) becomeIdle(book);
   book.draft.now = book.now;
-}
-
-/**
- * Whether the host can be forgotten without a change of any answer. Only fairness is affected: a bucket that was ahead
- * of the meter starts again at the meter.
- */
-function isForgettable(book: Book): boolean {
-  const { lastEndAt, breaker, forgottenAt, fullAt = 0 } = book.head;
-  if (book.inFlight > 0 || fullAt > book.now || book.live !== undefined || !isStart(forgottenAt, book.now))
-    return false;
-  for (const { deadlineAt } of book.all("waiter")) if (deadlineAt > book.now) return false;
-  if (lastEndAt !== undefined && lastEndAt + book.policy.smoothMs > book.now) return false;
-  for (const { until } of book.all("cooldown")) if (until > book.now) return false;
-  for (const end of book.all("ending")) if (endKeptUntil(end) > book.now) return false;
-  return isPristine(breaker, book.now, book.policy.breaker);
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "slotkeeper";
+import { isBreakerOpen, isPaused, isSpaced, mayForget } from "../book/host-use.ts";
 import type { BookImage, Changes, Head } from "../book/records.ts";
 import {
   type Beat,
@@ -18,7 +19,6 @@ import {
   type StoreTotals,
   type Tag,
 } from "./host-store.ts";
-import { isBreakerOpen, isLeftOver, isPaused, isSpaced } from "./host-use.ts";
 import { InstanceBoard } from "./instance-board.ts";
 import { refusesFirst, StoredHost } from "./stored-host.ts";
 
@@ -187,8 +187,9 @@ export class MemoryStore implements HostStore {
     let [seen, hosts] = [0, 0];
     for (const [host, stored] of this.#hosts) {
       if (seen++ % HOSTS_PER_TURN === HOSTS_PER_TURN - 1) await this.#pause?.();
+      const now = this.#clock.now();
       // Between turns the host may have been used, or forgotten.
-      if (this.#hosts.get(host) !== stored || !isLeftOver(stored, this.#clock.now(), idleMs)) continue;
+      if (this.#hosts.get(host) !== stored || stored.head.now + idleMs > now || !mayForget(stored, now)) continue;
       this.#forget(host, stored);
       hosts++;
     }

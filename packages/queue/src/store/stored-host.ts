@@ -120,15 +120,15 @@ export class StoredHost {
   /** The slots of leases and offers that have not ended. */
   inFlight(now: number): number {
     let live = 0;
-    for (const lease of this.values("lease")) live += liveWidth(lease, now);
-    for (const offer of this.values("offer")) live += liveWidth(offer, now);
+    for (const lease of this.all("lease")) live += liveWidth(lease, now);
+    for (const offer of this.all("offer")) live += liveWidth(offer, now);
     return live;
   }
 
   /** Waiters before their deadline, so that waiters of a dead instance stop counting at theirs. */
   waiting(now: number): number {
     let waiting = 0;
-    for (const { deadlineAt } of this.values("waiter")) if (deadlineAt > now) waiting++;
+    for (const { deadlineAt } of this.all("waiter")) if (deadlineAt > now) waiting++;
     return waiting;
   }
 
@@ -141,7 +141,7 @@ export class StoredHost {
     else this.#records.set(after);
   }
 
-  values<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
+  all<K extends RecordKind>(kind: K): Iterable<RecordOf<K>> {
     return this.#records.all(kind);
   }
 }

@@ -316,7 +316,8 @@ export class ReferenceBook extends TimeAndLimits {
   /** The host may be forgotten: no answer would change. */
   isUnused(): boolean {
     const { now, lastEndAt = Number.NEGATIVE_INFINITY, breaker } = this;
-    const isWaiting = this.waiters.some(({ deadlineAt }) => deadlineAt > now);
+    // The instance of a waiter may end it late, and then it must not begin again.
+    const isWaiting = this.waiters.some(({ deadlineAt }) => deadlineAt + GRACE_MS > now);
     const isCooling = this.cooldowns.some(({ until }) => until > now);
     const isKept = this.ends.some((end) => this.isKept(end)) || this.forgottenAt > now - KEPT_MS + AHEAD_MS;
     const isSpaced = lastEndAt + this.policy.smoothMs > now;

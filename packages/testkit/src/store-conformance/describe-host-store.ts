@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { beatCases } from "./beat-cases.ts";
 import { clockCases } from "./clock-cases.ts";
+import { forgetCases } from "./forget-cases.ts";
 import { HostUnderTest } from "./host-under-test.ts";
 import { limitCases } from "./limit-cases.ts";
 import { pushCases } from "./push-cases.ts";
@@ -36,6 +37,7 @@ export function describeHostStore(name: string, options: ConformanceOptions): vo
     reservationCases(newHost);
     beatCases(newHost);
     readingCases(newHost);
+    forgetCases(newHost);
     pushCases(newHost, options.skip?.push);
     restartCases(newHost, () => subject, options.skip?.restart);
   });

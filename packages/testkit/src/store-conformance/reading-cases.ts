@@ -78,6 +78,16 @@ export function readingCases(newHost: NewHost): void {
       ],
       ["with a session that ended a moment ago", true, [(now) => [sessionOf("a", now + IDLE_MS - 5_000)], none]],
       ["with a waiter", true, [(now) => [waiterOf("a", now, { deadlineAt: now + far })], none]],
+      [
+        "with a waiter that its instance may still end after its deadline",
+        true,
+        [(now) => [waiterOf("a", now, { deadlineAt: now + IDLE_MS - 9_000 })], none],
+      ],
+      [
+        "with a waiter that reached its deadline ten seconds ago",
+        false,
+        [(now) => [waiterOf("a", now, { deadlineAt: now + IDLE_MS - 10_000 })], none],
+      ],
       ["with a session to remember", true, [(now) => [sessionOf("a", now + far)], none]],
       [
         "with a session that ended ten minutes ago",
