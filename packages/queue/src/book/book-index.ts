@@ -172,6 +172,11 @@ export class BookIndex {
     return keys !== undefined && this.#waiters?.ladder?.isOver(keys) === true;
   }
 
+  /** The keys in shadow mode that are short for the request, as `key:tenant`. */
+  shortKeys(asking: Pick<WaiterRecord, "bucket" | "demand">): readonly string[] {
+    return this.#waiters?.ladder?.shortOf(asking, widthOf(asking.demand)) ?? NO_KEYS;
+  }
+
   /** The key at which a waiter is held back. */
   heldAt(session: string): HeldAt | undefined {
     this.#attachDirty();
@@ -388,4 +393,5 @@ export class BookIndex {
 }
 
 /** Of most hosts. It is never written. */
+const NO_KEYS: readonly string[] = [];
 const NO_REFILLS = new Refills();

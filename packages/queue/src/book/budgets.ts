@@ -15,8 +15,8 @@ import type { Charge, LeaseRecord, WaiterRecord } from "./records.ts";
  * PAY4 A debt is at most one limit. It comes from a settlement, or from a grant in shadow mode. Nothing is granted from a
  *   budget in debt that is enforced.
  * PAY5 Changed limits keep what was spent, in units and by name. A budget without a record is full.
- * PAY6 A budget in shadow mode is charged as if it were enforced, but holds back no grant. A grant that found it short
- *   says so (`Charge.short`).
+ * PAY6 A budget in shadow mode is charged as if it were enforced, but holds back no grant. A grant that found it, or the
+ *   slots of a key in shadow mode, short says so (`Charge.short`).
  */
 
 const NO_COSTS: Costs = {};
@@ -51,9 +51,11 @@ function payableFrom(book: Book, account: string, amount: number): number {
 export function pay(book: Book, asking: Asking): Charge | undefined {
   const accounts = accountsOf(book.policy, asking, book.index.refills);
   const { demand } = asking;
-  if (accounts.length === 0 && demand === undefined) return undefined;
+  const shortKeys = book.index.shortKeys(asking);
+  if (accounts.length === 0 && demand === undefined && shortKeys.length === 0) return undefined;
   const paid = accounts.map(({ account, amount }) => ({ account, ...payOne(book, account, amount) }));
-  const short = paid.filter(({ isShort }) => isShort).map(({ account }) => limitOfAccount(account));
+  const shortAccounts = paid.filter(({ isShort }) => isShort).map(({ account }) => limitOfAccount(account));
+  const short = [...new Set([...shortAccounts, ...shortKeys])];
   return {
     at: book.now,
     costs: Object.fromEntries(paid.map(({ account, charged }) => [account, charged])),

@@ -1,3 +1,4 @@
+import { sharedKeysOf } from "../book/accounts.ts";
 import { addWait } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { phaseFor, throttleFor, viewBreaker } from "../book/breaker.ts";
@@ -155,6 +156,8 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
     const { fence, session, bucket, charge: paid } = grantLease(book, waiter, { token, instance, isProbe });
     deciding.notes.push({ kind: "granted", session, bucket, fence, waitedMs: Math.max(0, waitedMs) });
     for (const limit of paid?.short ?? []) deciding.notes.push({ kind: "short", bucket, limit });
+    if (book.policy.keys !== undefined && paid !== undefined)
+      for (const key of sharedKeysOf(paid.costs)) deciding.notes.push({ kind: "shared", bucket, key });
     return;
   }
   const isHere = waiter.instance === instance;
