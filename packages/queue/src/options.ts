@@ -94,5 +94,5 @@ function hostKeysOf(flat: FairQueueConfig): HostConfig {
 }
 
 function isOfHosts(key: string): boolean {
-  return key === "breaker" || key === "budgets" || key === "keys" || Object.hasOwn(HOST_LIMITS, key);
+  return ["breaker", "budgets", "keys", "classes"].includes(key) || Object.hasOwn(HOST_LIMITS, key);
 }

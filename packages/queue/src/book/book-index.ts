@@ -1,4 +1,4 @@
-import { budgetOfOrder, type KeyValues, widthOf } from "@slotkeeper/protocol";
+import { budgetOfOrder, widthOf } from "@slotkeeper/protocol";
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import type { Order } from "../order/contract.ts";
 import { orderOf } from "../order/order-of.ts";
@@ -167,14 +167,9 @@ export class BookIndex {
     return this.#refills ?? NO_REFILLS;
   }
 
-  /** Whether leases and offers of these keys have more slots than a limit that was lowered since. */
-  isOverKeys(keys: KeyValues | undefined): boolean {
-    return keys !== undefined && this.#waiters?.ladder?.isOver(keys) === true;
-  }
-
-  /** The keys in shadow mode that are short for the request, as `key:tenant`. */
-  shortKeys(asking: Pick<WaiterRecord, "bucket" | "demand">): readonly string[] {
-    return this.#waiters?.ladder?.shortOf(asking, widthOf(asking.demand)) ?? NO_KEYS;
+  /** The keys, for what is held: their waiters may not be up to date. */
+  get heldKeys(): Pick<Ladder, "isOver" | "shortOf"> | undefined {
+    return this.#waiters?.ladder;
   }
 
   /** The key at which a waiter is held back. */
@@ -393,5 +388,4 @@ export class BookIndex {
 }
 
 /** Of most hosts. It is never written. */
-const NO_KEYS: readonly string[] = [];
 const NO_REFILLS = new Refills();

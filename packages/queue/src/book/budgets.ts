@@ -1,4 +1,4 @@
-import { amountOf, type BudgetPolicy, type Costs, type KeyPolicy } from "@slotkeeper/protocol";
+import { amountOf, type BudgetPolicy, type Costs, type KeyPolicy, widthOf } from "@slotkeeper/protocol";
 import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } from "slotkeeper/parts";
 import { type Account, accountsOf, budgetOfAccount, keyAccounts, limitOfAccount, policyOfAccount } from "./accounts.ts";
 import type { Book } from "./book.ts";
@@ -20,6 +20,7 @@ import type { Charge, LeaseRecord, WaiterRecord } from "./records.ts";
  */
 
 const NO_COSTS: Costs = {};
+const NO_NAMES: readonly string[] = [];
 
 type Asking = Pick<WaiterRecord, "bucket" | "demand">;
 
@@ -51,7 +52,7 @@ function payableFrom(book: Book, account: string, amount: number): number {
 export function pay(book: Book, asking: Asking): Charge | undefined {
   const accounts = accountsOf(book.policy, asking, book.index.refills);
   const { demand } = asking;
-  const shortKeys = book.index.shortKeys(asking);
+  const shortKeys = book.index.heldKeys?.shortOf(asking, widthOf(demand)) ?? NO_NAMES;
   if (accounts.length === 0 && demand === undefined && shortKeys.length === 0) return undefined;
   const paid = accounts.map(({ account, amount }) => ({ account, ...payOne(book, account, amount) }));
   const shortAccounts = paid.filter(({ isShort }) => isShort).map(({ account }) => limitOfAccount(account));

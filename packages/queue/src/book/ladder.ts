@@ -143,7 +143,7 @@ export class Ladder {
   }
 
   /** Whether leases and offers of these keys have more slots than a limit that was lowered since. */
-  isOver(keys: KeyValues): boolean {
+  isOver(keys: KeyValues = {}): boolean {
     return Object.entries(keys).some(([name, value]) => this.#lines.get(lineId(name, value))?.hasSlots(0) === false);
   }
 

@@ -34,7 +34,7 @@ export function collectOffers(deciding: Deciding): void {
 }
 
 function isOverLimit(book: Book, { bucket, charge: paid }: OfferRecord): boolean {
-  if (book.index.isOverKeys(paid?.asked?.keys)) return true;
+  if (book.index.heldKeys?.isOver(paid?.asked?.keys) === true) return true;
   const held = book.index.bucket(bucket)?.inFlight ?? 0;
   return book.inFlight > book.head.slots || held > bucketLimit(book.policy, bucket);
 }
