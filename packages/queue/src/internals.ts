@@ -3,6 +3,7 @@ export { policyOfAccount } from "./book/accounts.ts";
 export { Book } from "./book/book.ts";
 export { budgetsOf } from "./book/budget-view.ts";
 export { mayForget } from "./book/host-use.ts";
+export { Ladder } from "./book/ladder.ts";
 export { RECORD_KINDS } from "./book/records.ts";
 export { type Decision, decide } from "./decide/decide.ts";
 export type { DecideContext } from "./decide/deciding.ts";

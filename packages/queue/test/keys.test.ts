@@ -213,6 +213,13 @@ test("above 10,000 values with spent budgets, further ones share one state", asy
   expect(bench.ofType("shared-state").map(({ key }) => key)).toEqual(["tenant", "tenant"]);
 });
 
+test("a request without a required key gets no slot, also if its first call does not wait", async () => {
+  const bench = new Bench({ ...HOST, keys: { tenant: { slots: 2, required: true } } });
+  await bench.take("a", of("acme"));
+  await expect(bench.ask("b")).rejects.toThrow(ImpossibleRequestError);
+  await expect(bench.ask("b", { waitMs: 10 })).rejects.toThrow(ImpossibleRequestError);
+});
+
 describe("a key in shadow mode", () => {
   const TRIED = { tenant: { slots: 1, shadow: true } } as const;
 

@@ -39,7 +39,9 @@ function tooDear({ policy, index }: Book, asking: Asking): Impossible | undefine
 }
 
 /** A cost of a budget, or a key, that the host does not have, or a key that it requires. */
-export function unknownDemand({ policy }: Book, { cost = {}, keys = {} }: Demand = {}): Impossible | undefined {
+export function unknownDemand(book: Book, demand: Demand | undefined): Impossible | undefined {
+  const { policy } = book;
+  const { cost = {}, keys = {} } = demand ?? {};
   const known = policy.keys ?? [];
   const names = [
     policy.budgets ?? {},
@@ -49,7 +51,12 @@ export function unknownDemand({ policy }: Book, { cost = {}, keys = {} }: Demand
   if (budget !== undefined) return absent(`cost.${budget}`, cost[budget], "budget");
   const key = Object.keys(keys).find((one) => one === BUCKET_KEY || !known.some(({ name }) => name === one));
   if (key !== undefined) return absent(`keys.${key}`, keys[key], "key");
-  const missing = known.find(
+  return lackedKey(book, demand);
+}
+
+/** A key that the host requires. */
+export function lackedKey({ policy }: Book, { keys = {} }: Demand = {}): Impossible | undefined {
+  const missing = policy.keys?.find(
     ({ name, isRequired, isShadow }) => isRequired === true && isShadow !== true && !Object.hasOwn(keys, name),
   );
   if (missing === undefined) return undefined;

@@ -14,7 +14,7 @@ import type { Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, FORGOTTEN, MISSING, OTHER_DEMANDS } from "./deciding.ts";
 import { beginSession, endSession, endWaiter, isUndelivered, takeEnd, takeLease } from "./ends.ts";
 import { hand } from "./hand-out.ts";
-import { impossible, unknownDemand } from "./impossible.ts";
+import { impossible, lackedKey, unknownDemand } from "./impossible.ts";
 
 /** Applies one input to the book. It grants no slots, except to a new session when no other session waits. */
 export function takeInput(deciding: Deciding, input: Input): Outcome {
@@ -91,7 +91,12 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }, isBegun: b
   noteArrival(book, input.arrivedAt);
   const throttled = throttledFor(deciding, input.openMs);
   const isNew = !isBegun && input.isReturning !== true;
-  const never = throttled === undefined ? impossible(book, input, slotsFor(deciding, input)) : undefined;
+  // While the store was down, a first call may have been answered `pending` before its keys were checked.
+  const never =
+    throttled === undefined
+      ? (impossible(book, input, slotsFor(deciding, input)) ??
+        (isNew || isBegun ? undefined : lackedKey(book, input.demand)))
+      : undefined;
   const refused = isNew && throttled === undefined ? (never ?? unknownDemand(book, input.demand)) : undefined;
   if (refused !== undefined) return { kind: "impossible", ...refused };
   const isRefused = throttled === undefined && never === undefined && !joinsCapacity(deciding, input);

@@ -107,6 +107,12 @@ export class Host implements CycleHost {
     return this.#engine.time.now() - this.cache.verifiedAt < this.#engine.options().pollIntervalMs;
   }
 
+  /** A request without keys may be refused. */
+  get requiresKeys(): boolean {
+    const { policy } = this.book.limits === undefined ? this.configured : this.book;
+    return policy.keys?.some(({ isRequired, isShadow }) => isRequired === true && isShadow !== true) === true;
+  }
+
   get isStoreDown(): boolean {
     return this.#isStoreDown;
   }

@@ -126,11 +126,12 @@ export class Sessions implements HostListener {
 
   /**
    * A first call that does not wait need not know the decision about its arrival, unless it may be a refusal: for a
-   * semaphore, for several slots or a cost, or if the cached breaker is too old. An offer is collected first.
+   * semaphore, for several slots, a cost or keys, for a host that requires keys, or if the cached breaker is too old. An
+   * offer is collected first.
    */
   #isAnswerable({ host, id, joins, claims }: Entry, { isFirst }: Call): boolean {
     if (host.cache.isOpen) return false;
-    const isPlain = claims.limit === undefined && claims.demand === undefined;
+    const isPlain = claims.limit === undefined && claims.demand === undefined && !host.requiresKeys;
     if (isFirst) return joins === 0 || (isPlain && host.isFresh);
     return joins === 0 && host.book.get("offer", id) === undefined;
   }

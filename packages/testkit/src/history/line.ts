@@ -41,7 +41,6 @@ export interface FairQueueFacts {
   readonly smoothReleaseIntervalMs?: number;
   readonly order?: string;
   readonly budgets?: { readonly [name: string]: BudgetFacts };
-  /** The rules use the slots of keys, and otherwise only whether there are any. */
   readonly keys?: { readonly [name: string]: KeyFacts };
   readonly weights?: Readonly<Record<string, number>>;
   readonly weightedScheduler?: { readonly enabled?: boolean };
@@ -56,10 +55,17 @@ export interface BudgetFacts {
   readonly shadow?: boolean;
 }
 
-interface KeyFacts {
+export interface KeyFacts extends ValueFacts {
+  readonly required?: boolean;
+  /** Its slots are not enforced, nor its budgets that do not say so. */
+  readonly shadow?: boolean;
+  /** Values with limits of their own. */
+  readonly for?: { readonly [value: string]: ValueFacts };
+}
+
+interface ValueFacts {
   readonly slots?: number;
-  /** Values with slots of their own. */
-  readonly for?: { readonly [value: string]: { readonly slots?: number } };
+  readonly budgets?: { readonly [name: string]: BudgetFacts };
 }
 
 export interface BreakerFacts {

@@ -39,7 +39,8 @@ export async function findPlanted(onRow?: (row: PlantedRow) => void): Promise<Pl
 const SEEDS = 2_000;
 
 /** By the simulator's own invariants, which read the records of the service. */
-function byInvariants({ plant, rule }: PlantedBug): Promise<Finding> {
+async function byInvariants({ plant, rule }: PlantedBug): Promise<Finding> {
+  if (!(rule instanceof RegExp)) return { isFound: false, why: rule.unseen };
   return bySeeds(plant, nameOf(rule), ({ violations }) => violations.some((violation) => rule.test(violation)));
 }
 

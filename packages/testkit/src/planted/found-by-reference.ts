@@ -1,6 +1,7 @@
 import { compareHistory } from "../reference/compare.ts";
-import { storedHost } from "../reference/engine-host.ts";
+import { memoryHost, storedHost } from "../reference/engine-host.ts";
 import { randomHistory } from "../reference/random-history.ts";
+import type { Plant } from "../simulator/world.ts";
 import type { Finding, PlantedBug } from "./planted-bugs.ts";
 
 const WRONG_CALL = "The decision is right: the call says another amount";
@@ -18,6 +19,10 @@ const NOT_IN_A_DECISION: ReadonlyMap<string, string> = new Map([
     "a read finds no changes: a slot that ended elsewhere is returned again",
     "It needs an answer from a cached book that is not current",
   ],
+  [
+    "the oldest of a value does not step back when its budget is gone",
+    "In most decisions the line also changes for another reason: seed 2511 is the first to show it",
+  ],
   ["what was not used of a budget is given back twice", WRONG_CALL],
   ["a use above the estimate makes no debt", WRONG_CALL],
 ]);
@@ -27,10 +32,19 @@ const HISTORIES = 400;
 
 /** By the comparison with the reference book. */
 export async function byReference({ name, plant }: PlantedBug): Promise<Finding> {
-  for (let seed = 1; seed <= HISTORIES; seed++) {
-    const changed = { config: plant.config, newSecret: plant.newSecret?.() };
-    const difference = await compareHistory(randomHistory(seed), storedHost(plant), changed);
-    if (difference !== undefined) return { isFound: true, rule: "differs" };
+  const undo = plant.engine?.();
+  try {
+    for (let seed = 1; seed <= HISTORIES; seed++)
+      if (await differs(seed, plant)) return { isFound: true, rule: "differs" };
+  } finally {
+    undo?.();
   }
   return { isFound: false, why: NOT_IN_A_DECISION.get(name) ?? `not found in ${HISTORIES} histories` };
+}
+
+/** A store is needed to show its bugs; a book that stays in memory to show those of its index. */
+async function differs(seed: number, plant: Plant): Promise<boolean> {
+  const changed = { config: plant.config, newSecret: plant.newSecret?.() };
+  const host = plant.engine === undefined ? storedHost(plant) : memoryHost();
+  return (await compareHistory(randomHistory(seed), host, changed)) !== undefined;
 }

@@ -1,5 +1,6 @@
 import type { RuleName } from "../history/rule.ts";
 import type { Plant } from "../simulator/world.ts";
+import { KEY_BUGS } from "./key-bugs.ts";
 import {
   answeringInProgress,
   countOf,
@@ -12,8 +13,9 @@ import {
   settlingWrong,
   tagOf,
   takingBack,
+  wider,
+  withKeys,
   withoutKeys,
-  withWiderKeys,
 } from "./plants.ts";
 
 /** Whether a method finds a planted bug: by which rule, or why not. */
@@ -25,8 +27,8 @@ export interface PlantedBug {
   readonly name: string;
   /** The rule of the independent checker that it breaks, or why clients cannot see it. */
   readonly checker: RuleName | { readonly unseen: string };
-  /** What the simulator must report. */
-  readonly rule: RegExp;
+  /** What the simulator must report, or why it cannot. */
+  readonly rule: RegExp | { readonly unseen: string };
   readonly plant: Plant;
 }
 
@@ -225,7 +227,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: "instances run with one slot too many for each value of a key",
     checker: "HIST1",
     rule: /^V1 .* of (?:user|tenant) /,
-    plant: { config: withWiderKeys },
+    plant: { config: (config) => withKeys(config, wider) },
   },
   {
     name: "the store forgets the keys of a slot",
@@ -233,6 +235,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     rule: /^V[14]/,
     plant: withoutKeys(),
   },
+  ...KEY_BUGS,
   {
     name: "waiters that ended stay",
     checker: "HIST2",

@@ -164,9 +164,14 @@ export function withoutKeys(): Plant {
   };
 }
 
-export function withWiderKeys(config: FairQueueConfig): FairQueueConfig {
-  const wider = Object.entries(config.keys ?? {}).map(([name, key]) => {
-    return [name, key.slots === undefined ? key : { ...key, slots: key.slots + 1 }];
-  });
-  return config.keys === undefined ? config : { ...config, keys: Object.fromEntries(wider) };
+export type Keys = NonNullable<FairQueueConfig["keys"]>;
+
+export function withKeys(config: FairQueueConfig, changed: (key: Keys[string]) => Keys[string]): FairQueueConfig {
+  if (config.keys === undefined) return config;
+  const entries = Object.entries(config.keys).map(([name, key]) => [name, changed(key)]);
+  return { ...config, keys: Object.fromEntries(entries) };
+}
+
+export function wider(key: Keys[string]): Keys[string] {
+  return key.slots === undefined ? key : { ...key, slots: key.slots + 1 };
 }

@@ -153,7 +153,9 @@ export class ReferenceBook extends TimeAndLimits {
     if (!isDropped && (isReturning || isTokenSent(session)) && this.mayHaveEnded(input)) return { kind: "forgotten" };
     if (arrivedAt > this.now + AHEAD_MS) this.forgottenAt = Math.max(this.forgottenAt, arrivedAt);
     const throttle = this.throttle(input.openMs);
-    const never = throttle === undefined ? this.never(input) : undefined;
+    // The book does not know whether a first call of a session that returns was checked.
+    const lacked = !isDropped && isReturning ? this.lackedKey(input) : undefined;
+    const never = throttle === undefined ? (this.never(input) ?? lacked) : undefined;
     const isNew = !isDropped && !isReturning && throttle === undefined;
     const refused = isNew ? (never ?? this.unknownDemand(input)) : undefined;
     if (refused !== undefined) return { kind: "impossible", ...refused };

@@ -66,11 +66,16 @@ export class TimeAndLimits extends HandOut {
     const key = Object.keys(keys).find((one) => !known.some((policy) => policy.name === one));
     if (key !== undefined)
       return { ...absent, field: `keys.${key}`, value: keys[key], limit: "because the host has no such key" };
-    const required = known.find(
+    return this.lackedKey({ demand: { keys } });
+  }
+
+  lackedKey({ demand: { keys = {} } = {} }: Pick<InputOf<"arrive">, "demand">): Impossible | undefined {
+    const required = this.policy.keys?.find(
       ({ name, isRequired, isShadow }) => isRequired && !isShadow && keys[name] === undefined,
     );
     if (required === undefined) return undefined;
-    return { ...absent, field: `keys.${required.name}`, value: undefined, limit: "because the host requires it" };
+    const { name } = required;
+    return { field: `keys.${name}`, value: undefined, most: undefined, limit: "because the host requires it" };
   }
 
   /** A semaphore without users may get another capacity. */

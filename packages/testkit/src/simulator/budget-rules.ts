@@ -29,7 +29,8 @@ export class BudgetRules {
 
   constructor(config: FairQueueConfig) {
     this.#config = config;
-    this.#isOff = config.budgets === undefined;
+    const ofKeys = Object.values(config.keys ?? {}).some(({ budgets }) => budgets !== undefined);
+    this.#isOff = config.budgets === undefined && !ofKeys;
   }
 
   uses(slotToken: string, used: { readonly tokens: number } | undefined): void {
@@ -67,12 +68,10 @@ export class BudgetRules {
     return known.isUnsure ? [] : [...faults, ...compare(known, head.now)].map((text) => `${text} at ${host}`);
   }
 
-  #charge({ budgets }: Known, session: string, { at, costs }: Charge): string[] {
+  #charge(known: Known, session: string, { at, costs }: Charge): string[] {
     return Object.entries(costs).flatMap(([name, amount]) => {
-      const budget = budgets.get(name);
-      const { limit = 0, burst = limit } = this.#config.budgets?.[name] ?? {};
-      // A budget of a key.
-      if (budget === undefined) return [];
+      const { limit = 0, burst = limit } = this.#limitsOf(name) ?? {};
+      const budget = this.#budgetOf(known, name);
       budget.charges.push({ session, at, amount });
       const missing = budget.missing(at);
       return missing > burst + 1e-6 * limit ? [`${missing} of ${name} is missing after a grant to ${session}`] : [];
@@ -82,16 +81,29 @@ export class BudgetRules {
   #knownOf(host: string): Known {
     let known = this.#hosts.get(host);
     if (known === undefined) {
-      const budgets = new Map<string, ReplayedBudget>();
-      for (const [name, { limit, perSeconds, burst = limit }] of Object.entries(this.#config.budgets ?? {})) {
-        const budget = new ReplayedBudget();
-        budget.use({ limit, perMs: perSeconds * 1000, burst }, 0);
-        budgets.set(name, budget);
-      }
-      known = { budgets, records: new Map(), held: new Map(), isUnsure: false };
+      known = { budgets: new Map(), records: new Map(), held: new Map(), isUnsure: false };
       this.#hosts.set(host, known);
     }
     return known;
+  }
+
+  #budgetOf({ budgets }: Known, account: string): ReplayedBudget {
+    let budget = budgets.get(account);
+    if (budget === undefined) {
+      const { limit = 1, perSeconds = 1, burst = limit } = this.#limitsOf(account) ?? {};
+      budget = new ReplayedBudget();
+      budget.use({ limit, perMs: perSeconds * 1000, burst }, 0);
+      budgets.set(account, budget);
+    }
+    return budget;
+  }
+
+  /** An account is the name of a budget, and for a budget of a key also the key and the value, as in `tokens tenant t1`. */
+  #limitsOf(account: string): NonNullable<FairQueueConfig["budgets"]>[string] | undefined {
+    const [name = "", key, value = ""] = account.split(" ");
+    if (key === undefined) return this.#config.budgets?.[name];
+    const { budgets, for: own } = this.#config.keys?.[key] ?? {};
+    return own?.[value]?.budgets?.[name] ?? budgets?.[name];
   }
 }
 

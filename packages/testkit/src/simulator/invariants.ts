@@ -12,8 +12,8 @@ const COMPARED_EVERY = 16;
 
 /**
  * The violations that are checked after every step of every history:
- *   V1 more slots of leases and offers of a host, or of a bucket, than its limit, in the store; more slots in use than
- *     there are among the clients
+ *   V1 more slots of leases and offers of a host, a bucket or a value of a key than its limit, or a slot without a
+ *     required key, in the store; more slots in use than there are among the clients
  *   V2 one slot with two owners; one session with two slots, or answered with two
  *   V3 a fence that is not above all earlier fences of its host, also across a failover
  *   V4 a cached book that differs from the store's at the same tag, or an index that differs from its records
@@ -176,7 +176,9 @@ export class Invariants {
     for (const [name, key] of Object.entries(this.#world.plan.config.keys ?? {})) {
       const valueOf = ({ charge }: LeaseRecord | OfferRecord) => charge?.asked?.keys?.[name];
       for (const value of new Set(held.map(valueOf))) {
-        const { slots = Number.POSITIVE_INFINITY } = { ...key, ...key.for?.[value ?? ""] };
+        const { slots = Number.POSITIVE_INFINITY } = key.shadow === true ? {} : { ...key, ...key.for?.[value ?? ""] };
+        if (value === undefined && key.required === true)
+          this.#fault("V1", `a slot without the key ${name} at ${host}`);
         const own = widthsOf(held.filter((one) => valueOf(one) === value));
         if (value !== undefined && own > slots)
           this.#fault("V1", `${own} slots of ${name} ${value} at ${host}, limit ${slots}`);

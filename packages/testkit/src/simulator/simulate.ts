@@ -13,8 +13,13 @@ export interface SimulationResult {
 
 /** Runs the history of one seed to its end. */
 export async function simulate(seed: number, plant?: Plant): Promise<SimulationResult> {
+  const undo = plant?.engine?.();
   const world = new World(seed, plant);
-  await world.run();
+  try {
+    await world.run();
+  } finally {
+    undo?.();
+  }
   const { violations } = world.invariants;
   const verdict = judgeHistory(world.recorder.lines);
   return { seed, violations, verdict, history: violations.length === 0 ? [] : world.history.lines };

@@ -70,6 +70,7 @@ export class WorkConservation {
     // Slots stay free while a budget refills.
     const isBudgeted = budgets !== undefined || Object.values(keys).some((key) => key.budgets !== undefined);
     if (kept.head.breaker.openedAt !== undefined || isBudgeted) return undefined;
+    const enforced = Object.keys(keys).filter((name) => keys[name]?.shadow !== true);
     const held = heldBy(kept, now, this.#world.plan.config.collectMs ?? 0);
     const inFlight = [...held.values()].reduce((sum, count) => sum + count, 0);
     const waiters = of(kept, "waiter");
@@ -90,7 +91,7 @@ export class WorkConservation {
     return waiters.find((waiter) => {
       const { bucket, isInside, awayAt, deadlineAt } = waiter;
       if (awayAt !== undefined || deadlineAt <= now || isBlocked(bucket, Math.max)) return false;
-      if (Object.keys(keys).some((name) => hasRival(kept, waiter, name, now))) return false;
+      if (enforced.some((name) => hasRival(kept, waiter, name, now))) return false;
       return (isInside || (isHiding && mayEnter(bucket))) && this.#isPolled(kept.host, waiter);
     });
   }

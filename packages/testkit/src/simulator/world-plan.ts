@@ -88,7 +88,10 @@ function planKeys(random: Random): NonNullable<FairQueueConfig["keys"]> {
   const budgets = random.chance(0.3) ? { budgets: planBudgets(random) } : {};
   const own = random.chance(0.3) ? { for: { t1: { slots: random.int(1, 3) } } } : {};
   const tenant = { slots: random.int(1, 3), ...budgets, ...own };
-  return random.chance(0.5) ? { user: { slots: 1 }, tenant } : { tenant };
+  const hasUser = random.chance(0.5);
+  const required = random.chance(0.2) ? { required: true } : {};
+  const user = { slots: 1, ...(random.chance(0.3) ? { shadow: true } : {}) };
+  return { ...(hasUser ? { user } : {}), tenant: { ...tenant, ...required } };
 }
 
 function planBudgets(random: Random): NonNullable<FairQueueConfig["budgets"]> {

@@ -26,6 +26,8 @@ export interface Plant {
   /** Changes the configuration of the instances. The checks use the configuration of the plan. */
   readonly config?: (config: FairQueueConfig) => FairQueueConfig;
   readonly newSecret?: () => () => string;
+  /** Changes the engine of all instances. Returns what undoes it. */
+  readonly engine?: () => () => void;
 }
 
 /** Long enough for every deadline, lease, cooldown and idle time of the plans to end, and for hosts to be forgotten (END4). */

@@ -96,3 +96,28 @@ describe("HIST14: budgets", () => {
     expect(grants(list, { fairQueue: { maxSlotPerHost: 20, budgets: { tokens: shadow } } }).broken()).toEqual([]);
   });
 });
+
+describe("HIST14: budgets of a key", () => {
+  const tokens = { limit: 10, perSeconds: 1 };
+  const at = (keys: object, ...values: readonly string[]) => {
+    const script = new Script({ fairQueue: { maxSlotPerHost: 20, keys: { tenant: keys } } });
+    for (const [index, tenant] of values.entries())
+      script
+        .session({ ...spend(10), keys: { tenant } })
+        .granted(index, 10 + index, charged(10))
+        .release(20 + index);
+    return script.broken();
+  };
+
+  test("each value has its own", () => {
+    expect(at({ budgets: { tokens } }, "acme", "other")).toEqual([]);
+    expect(at({ budgets: { tokens } }, "acme", "acme")).toEqual(["HIST14"]);
+    const own = { acme: { budgets: { tokens: { ...tokens, burst: 20 } } } };
+    expect(at({ budgets: { tokens }, for: own }, "acme", "acme")).toEqual([]);
+  });
+
+  test("in shadow mode they are not judged, unless a budget says otherwise", () => {
+    expect(at({ budgets: { tokens }, shadow: true }, "acme", "acme")).toEqual([]);
+    expect(at({ budgets: { tokens: { ...tokens, shadow: false } }, shadow: true }, "acme", "acme")).toEqual(["HIST14"]);
+  });
+});

@@ -22,6 +22,23 @@ test("HIST1: one slot too many is found, at a host and in a bucket", () => {
   expect(shared.broken()).toEqual([]);
 });
 
+test("HIST1: slots of a key that is in shadow mode are not judged, and a required key must be sent", () => {
+  const at = (tenant: object, ...sessions: readonly object[]) => {
+    const script = new Script({ fairQueue: { maxSlotPerHost: 20, keys: { tenant } } });
+    for (const [index, session] of sessions.entries())
+      script
+        .session(session)
+        .granted(0, 10 + index, { limit: 20 })
+        .release(100);
+    return script.broken();
+  };
+  const acme = { keys: { tenant: "acme" } };
+  expect(at({ slots: 1 }, acme, acme)).toEqual(["HIST1"]);
+  expect(at({ slots: 1, shadow: true }, acme, acme)).toEqual([]);
+  expect(at({ required: true }, acme, {})).toEqual(["HIST1"]);
+  expect(at({ required: true, shadow: true }, acme, {})).toEqual([]);
+});
+
 test("HIST1: a slot counts until its release is sent, or until its lease ends as counted from the sending", () => {
   const withThird = (end: (script: Script) => void) => {
     const script = new Script({ promptMs: 10_000 });

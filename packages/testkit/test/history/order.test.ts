@@ -2,16 +2,18 @@ import { expect, test } from "vitest";
 import { Script } from "./script.ts";
 
 /** The slot is used until 9 s. The older session of a bucket waits from 0 on, and a younger one from 2 s on. */
-function overtaking({ instances = 1, olderPolls = true, twice = false } = {}): Script {
-  const script = new Script({ instances, fairQueue: { maxSlotPerHost: 1 } });
+function overtaking({ instances = 1, olderPolls = true, twice = false, tenants = ["", ""] } = {}): Script {
+  const keys = tenants[0] === "" ? {} : { keys: { tenant: { slots: 1 } } };
+  const script = new Script({ instances, fairQueue: { maxSlotPerHost: 1, ...keys } });
+  const [olderKeys, youngerKeys] = tenants.map((tenant) => (tenant === "" ? {} : { keys: { tenant } }));
   script.session({ bucket: "x" }).granted(0, 1, { fence: 1, limit: 1 }).release(9_000);
-  const older = script.session({ bucket: "b" });
+  const older = script.session({ bucket: "b", ...olderKeys });
   const at = twice ? 24_100 : 17_100;
   older
     .pending(10, 6_000)
     .granted(olderPolls ? 6_001 : at - 100, at, { fence: 9, limit: 1 })
     .release(at + 100);
-  const younger = script.session({ bucket: "b" });
+  const younger = script.session({ bucket: "b", ...youngerKeys });
   younger.pending(2_000, 8_000).granted(8_001, 9_010, { fence: 2, limit: 1 }).release(17_000);
   if (!twice) return script;
   const third = script.session({ bucket: "b" });
@@ -23,6 +25,11 @@ test("HIST7: a younger session of the bucket that is granted before an older one
   expect(overtaking().broken()).toEqual(["HIST7"]);
   expect(overtaking({ olderPolls: false }).broken()).toEqual([]);
   expect(overtaking().fault("delay", 8_500, 8_600).broken()).toEqual([]);
+});
+
+test("HIST7: at a host with keys, only requests with the same keys have an order", () => {
+  expect(overtaking({ tenants: ["acme", "acme"] }).broken()).toEqual(["HIST7"]);
+  expect(overtaking({ tenants: ["acme", "other"] }).broken()).toEqual([]);
 });
 
 test("HIST7: in a fleet one offer may lapse, but a session is not overtaken again and again", () => {

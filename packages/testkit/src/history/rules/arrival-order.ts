@@ -1,5 +1,5 @@
 /**
- * HIST7  Inside a bucket, waiters are served in the order of their arrival: a session whose poll is open is not
+ * HIST7  Inside a bucket, waiters with the same keys are served in the order of their arrival: a session whose poll is open is not
  *     overtaken by one of its bucket that began after the first had certainly arrived. In a fleet an offer may lapse; there
  *     a session is not overtaken twice by sessions that arrive more than `promptMs` apart.
  *
@@ -27,11 +27,10 @@ export const arrivalOrder: Rule = {
       const { instances } = history.facts.of(host);
       if (timing === undefined || instances === undefined) {
         found.unjudged.add("the configuration, instances, transitMs or promptMs of a host is unknown");
-      } else if (history.facts.of(host).hadKeys) found.unjudged.add("a host has keys, which hold back single requests");
-      else if (mayFillPool(history, host, sessions)) found.unjudged.add("the waiter pool of a host may be full");
+      } else if (mayFillPool(history, host, sessions)) found.unjudged.add("the waiter pool of a host may be full");
       else {
         const graceMs = instances > 1 ? timing.promptMs : 0;
-        for (const ofBucket of groupBy(sessions, ({ bucket }) => bucket).values()) {
+        for (const ofBucket of groupBy(sessions, lineOf).values()) {
           judgeBucket(history, ofBucket, timing, graceMs, found);
         }
       }
@@ -39,6 +38,11 @@ export const arrivalOrder: Rule = {
     return found;
   },
 };
+
+/** Keys hold back single requests. Those with the same keys are served in the order of their arrival, too. */
+function lineOf({ bucket, keys }: Session): string {
+  return JSON.stringify([bucket, Object.entries(keys).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
+}
 
 /** A session that may be overtaken. */
 interface Waiter {

@@ -1,6 +1,6 @@
 /**
- * HIST14  In any time T, no more than `burst + limit × T / perSeconds` of a budget is charged to grants, net of what is given
- *     back. After a release that used more than its estimate, nothing is granted before that debt is paid, down to what the
+ * HIST14  In any time T, no more than `burst + limit × T / perSeconds` of a budget, of the host or of one value of a key, is
+ *     charged to grants, net of what is given back. After a release that used more than its estimate, nothing is granted before that debt is paid, down to what the
  *     budget holds. A grant is charged what it asked for, or the default.
  *
  * A grant was charged between its first call, or the last time at which it certainly waited, and the arrival of its answer. An
@@ -11,8 +11,10 @@
  * Not judged: hosts whose configuration changes, budgets in shadow mode, and times with lost commits or a jump of the
  * store's clock. Cost: O(n) for each of n grants, at most `MOST` of them.
  */
+
+import { groupBy } from "../group-by.ts";
 import { certainEnd, type History, leaseEnd, type Session, type Slot, waitedUntil } from "../history.ts";
-import type { BudgetFacts } from "../line.ts";
+import type { BudgetFacts, KeyFacts } from "../line.ts";
 import { Findings, type Rule } from "../rule.ts";
 
 /** How many grants after a charge are added up. */
@@ -27,6 +29,9 @@ interface Charged {
   readonly until: number;
   readonly amount: number;
 }
+
+/** `of`: a budget of one value of a key. */
+type Judged = BudgetFacts & { readonly of?: string };
 
 export const budgets: Rule = {
   name: "HIST14",
@@ -44,17 +49,38 @@ export const budgets: Rule = {
       for (const [name, budget] of Object.entries(config.budgets)) {
         if (budget.shadow !== true) judgeBudget(history, host, slots, name, budget, found);
       }
+      for (const [key, facts] of Object.entries(config.keys)) judgeKey(history, host, slots, key, facts, found);
     }
     return found;
   },
 };
+
+/** Each value has its own budgets. */
+function judgeKey(
+  history: History,
+  host: string,
+  slots: readonly Slot[],
+  key: string,
+  { budgets: usual = {}, shadow: isTried = false, for: own = {} }: KeyFacts,
+  found: Findings,
+): void {
+  const valueOf = ({ session }: Slot) => (key === "bucket" ? session.bucket : session.keys[key]) ?? "";
+  for (const [value, ofValue] of groupBy(slots, valueOf)) {
+    const all = Object.entries({ ...usual, ...own[value]?.budgets });
+    for (const [name, budget] of value === "" ? [] : all) {
+      if (budget.shadow ?? isTried) continue;
+      const rest = { ...budget, of: `${key} = ${JSON.stringify(value)}` };
+      judgeBudget(history, host, ofValue, name, rest, found);
+    }
+  }
+}
 
 function judgeBudget(
   history: History,
   host: string,
   slots: readonly Slot[],
   name: string,
-  budget: BudgetFacts,
+  budget: Judged,
   found: Findings,
 ): void {
   const grants = slots.flatMap((slot) => chargeOf(history, slot, name, budget, found));
@@ -74,7 +100,7 @@ function judgeFrom(
   { at, after, amount, slot: first }: { at: number; after: number; amount: number; slot: Slot },
   grants: readonly Charged[],
   name: string,
-  { limit, perSeconds, burst = limit }: BudgetFacts,
+  { limit, perSeconds, burst = limit, of }: Judged,
   found: Findings,
 ): void {
   const doubtedFrom = history.faults.doubtedFrom(at);
@@ -87,22 +113,33 @@ function judgeFrom(
     count++;
     const most = burst + (limit * (grant.until - at + ROUNDING_MS)) / (perSeconds * 1000);
     if (sum <= most * (1 + 1e-9)) continue;
-    const spent = `${round(sum)} of the budget ${name} in ${Math.round(grant.until - at)} ms, ${round(most)} allowed`;
+    const named = of === undefined ? name : `${name} of ${of}`;
+    const spent = `${round(sum)} of the budget ${named} in ${Math.round(grant.until - at)} ms, ${round(most)} allowed`;
     found.add(host, grant.until, spent, [first.grants[0], grant.slot.grants[0]]);
     return;
   }
 }
 
-function chargeOf(history: History, slot: Slot, name: string, budget: BudgetFacts, found: Findings): Charged[] {
+function chargeOf(history: History, slot: Slot, name: string, budget: Judged, found: Findings): Charged[] {
   const { session, grants, arrivedAt, releases } = slot;
-  const charged = grants[0]?.charged[name];
+  const charged = chargedTo(slot, name, budget);
   if (charged === undefined) return [];
-  const asked = session.calls[0]?.cost[name] ?? budget.default ?? 1;
+  const asked = askedOf(slot, name, budget);
   if (Math.abs(charged - asked) > 1e-9)
     found.add(session.host, arrivedAt, `${charged} of ${name} is charged to a request that costs ${asked}`, grants);
   const used = Math.min(charged, ...releases.flatMap((call) => usedOf(call.used, name)));
   const amount = session.cancels.length > 0 ? 0 : used;
   return [{ slot, from: chargedFrom(history, session, arrivedAt), until: arrivedAt, amount }];
+}
+
+/** The answer names the charge of the host's budget. That of a key differs from it if they have other defaults. */
+function chargedTo(slot: Slot, name: string, budget: Judged): number | undefined {
+  const stated = slot.grants[0]?.charged[name];
+  return stated === undefined || budget.of === undefined ? stated : askedOf(slot, name, budget);
+}
+
+function askedOf({ session }: Slot, name: string, budget: Judged): number {
+  return session.calls[0]?.cost[name] ?? budget.default ?? 1;
 }
 
 function chargedFrom(history: History, session: Session, arrivedAt: number): number {
@@ -111,10 +148,10 @@ function chargedFrom(history: History, session: Session, arrivedAt: number): num
 }
 
 /** After a release that used more than was charged, at least this is missing from the budget. */
-function debtOf(history: History, slot: Slot, name: string, { limit }: BudgetFacts) {
-  const { session, grants, releases, revocations } = slot;
+function debtOf(history: History, slot: Slot, name: string, budget: Judged) {
+  const { session, releases, revocations } = slot;
   const [release] = releases;
-  const charged = grants[0]?.charged[name];
+  const charged = chargedTo(slot, name, budget);
   const used = release?.used[name];
   if (release === undefined || charged === undefined || used === undefined || !(used > charged)) return [];
   const isCertain =
@@ -123,7 +160,7 @@ function debtOf(history: History, slot: Slot, name: string, { limit }: BudgetFac
     session.cancels.length + revocations.length === 0 &&
     certainEnd(history, slot) >= release.sentAt;
   if (!isCertain) return [];
-  const amount = Math.min(used - charged, limit);
+  const amount = Math.min(used - charged, budget.limit);
   return [{ at: release.sentAt, after: release.answeredAt, amount, slot }];
 }
 

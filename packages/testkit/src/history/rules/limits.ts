@@ -1,6 +1,6 @@
 /**
  * HIST1  At no time do clients certainly hold more slots than the host has, or than a bucket or all requests with the same
- *     value of a key may have; and a grant states a limit that was in force.
+ *     value of a key may have; a request without a required key has none; and a grant states a limit that was in force.
  *
  * A slot is certainly held from the arrival of its answer until its client sends a release or a cancellation, an
  * operator sends a revocation, or the lease ends, counted from the sending of the last successful call. Slots of one
@@ -16,6 +16,7 @@ import type { Config } from "../facts.ts";
 import { groupBy } from "../group-by.ts";
 import type { History, Session, Slot } from "../history.ts";
 import { certainEnd } from "../history.ts";
+import type { KeyFacts } from "../line.ts";
 import { Findings, type Rule } from "../rule.ts";
 
 export const limits: Rule = {
@@ -59,15 +60,27 @@ function judgeBuckets(history: History, host: string, sessions: readonly Session
 
 function judgeKeys(history: History, host: string, sessions: readonly Session[], found: Findings): void {
   const facts = history.facts.of(host);
+  judgeRequired(sessions, Object.entries(facts.unchanged?.keys ?? {}), found);
   for (const name of new Set(sessions.flatMap(({ keys }) => Object.keys(keys)))) {
     const withKey = sessions.filter(({ keys }) => keys[name] !== undefined && keys[name] !== "");
     for (const [value, ofValue] of groupBy(withKey, ({ keys }) => keys[name] as string)) {
-      const slotsOf = ({ keys }: Config) =>
-        keys[name]?.for?.[value]?.slots ?? keys[name]?.slots ?? Number.POSITIVE_INFINITY;
+      const slotsOf = ({ keys: { [name]: key } }: Config) =>
+        (key?.shadow === true ? undefined : (key?.for?.[value]?.slots ?? key?.slots)) ?? Number.POSITIVE_INFINITY;
       const most = (from: number, to: number) => Math.max(...facts.during(from, to).map(slotsOf));
       const slots = ofValue.flatMap((session) => session.slots);
       sweep(history, host, slots, most, `slots of the key ${name} = ${JSON.stringify(value)}`, found);
     }
+  }
+}
+
+/** A request without a required key is refused. */
+function judgeRequired(sessions: readonly Session[], keys: readonly [string, KeyFacts][], found: Findings): void {
+  const required = keys.filter(([, { required: isRequired, shadow }]) => isRequired === true && shadow !== true);
+  for (const { host, keys: values, slots, calls } of sessions) {
+    const missing = required.find(([name]) => (values[name] ?? "") === "");
+    const [slot] = slots;
+    if (missing !== undefined && slot !== undefined)
+      found.add(host, slot.arrivedAt, `a grant without the required key ${missing[0]}`, [calls[0], slot.grants[0]]);
   }
 }
 
