@@ -91,6 +91,22 @@ describe("top in a terminal", () => {
     expect(session.text).toContain("SLOT HELD BY");
   });
 
+  it("shows the busiest keys of an open host, with their slots as bars, their waiters and budgets", async () => {
+    const tenant = { slots: 1, budgets: { tokens: { limit: 60, perSeconds: 10_000_000, default: 20 } } };
+    const hosts = { "busy.example": { maxSlotPerIp: -1, keys: { tenant } } };
+    const command = slotkeeper(["serve", "--listen", "127.0.0.1:0"], {
+      SLOTKEEPER_FAIR_QUEUE__HOSTS: JSON.stringify(hosts),
+    });
+    const url = await command.url();
+    for (let count = 0; count < 2; count++)
+      slotkeeper(["acquire", "--host", "busy.example", "--key", "tenant=acme", "--timeout", "60", "--url", url]);
+    const session = top(url);
+    await seen(() => session.hosts).toHaveLength(1);
+    session.press("\r");
+    await seen(() => session.text).toMatch(/^KEY +SLOTS +WAITING +LEFT$/m);
+    await seen(() => session.text).toMatch(/^tenant acme {2}█{10} {2}1 of 1 +1 +tokens 40 of 60$/m);
+  });
+
   it("follows a resize: fewer columns, shorter names, and no wrapped line", async () => {
     const { url } = await service();
     const session = top(url);

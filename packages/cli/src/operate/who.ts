@@ -10,6 +10,9 @@ import {
   budgetCells,
   fenceOf,
   hostSummary,
+  KEY_HEADINGS,
+  KEYS_SHOWN,
+  keyCells,
   sessionCells,
   slotCells,
 } from "../top/host-cells.ts";
@@ -38,12 +41,16 @@ export async function whoCommand(args: readonly string[]): Promise<ExitCode> {
 
 function textOf(host: HostState, at: number): string {
   const head = `${harmless(nameOf(host))}: ${hostSummary(host)}\n`;
-  const blocks = [head, budgets(host), holders(host), waiters(host, at), firstOf(host)];
+  const blocks = [head, budgets(host), keys(host), holders(host), waiters(host, at), firstOf(host)];
   return blocks.filter((block) => block !== "").join("\n");
 }
 
 function budgets({ budgets: all = [] }: HostState): string {
   return all.length === 0 ? "" : alignedRows([BUDGET_HEADINGS, ...all.map(budgetCells)]);
+}
+
+function keys({ keys: all }: HostState): string {
+  return all.length === 0 ? "" : alignedRows([KEY_HEADINGS, ...all.slice(0, KEYS_SHOWN).map(keyCells)]);
 }
 
 function holders({ slots }: HostState): string {

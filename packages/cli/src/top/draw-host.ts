@@ -1,7 +1,16 @@
 import { alignedRows } from "../table.ts";
 import type { Line } from "./draw-hosts.ts";
 import { fitted } from "./fitted.ts";
-import { BUDGET_HEADINGS, budgetCells, hostSummary, sessionCells, slotCells } from "./host-cells.ts";
+import {
+  BUDGET_HEADINGS,
+  budgetCells,
+  hostSummary,
+  KEY_HEADINGS,
+  KEYS_SHOWN,
+  keyCells,
+  sessionCells,
+  slotCells,
+} from "./host-cells.ts";
 import type { HostRow, Snapshot } from "./read-service.ts";
 import { countOf, harmless } from "./terminal-text.ts";
 import { nameOf } from "./top-model.ts";
@@ -32,13 +41,14 @@ function headLines(host: HostRow, width: number): Line[] {
     { text: fitted(harmless(nameOf(host)), width), look: "title" },
     { text: fitted(hostSummary(host), width) },
     { text: "" },
-    ...budgetLines(host, width),
+    ...tableLines(BUDGET_HEADINGS, (host.budgets ?? []).map(budgetCells), width),
+    ...tableLines(KEY_HEADINGS, host.keys.slice(0, KEYS_SHOWN).map(keyCells), width),
   ];
 }
 
-function budgetLines({ budgets = [] }: HostRow, width: number): Line[] {
-  if (budgets.length === 0) return [];
-  const [heading = "", ...rows] = alignedRows([BUDGET_HEADINGS, ...budgets.map(budgetCells)]).split("\n");
+function tableLines(headings: readonly string[], cells: readonly (readonly string[])[], width: number): Line[] {
+  if (cells.length === 0) return [];
+  const [heading = "", ...rows] = alignedRows([headings, ...cells]).split("\n");
   return [
     { text: fitted(heading, width), look: "heading" },
     // The last one is empty: a space before the slots.

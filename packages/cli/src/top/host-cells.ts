@@ -9,6 +9,7 @@ import { waitingAt } from "./top-model.ts";
 type Slot = HostRow["slots"][number];
 type Session = HostRow["sessions"][number];
 type Budget = NonNullable<HostRow["budgets"]>[number];
+type Key = HostRow["keys"][number];
 
 export function hostSummary(host: HostRow): string {
   const { limits, inFlight, limit = 0 } = host;
@@ -19,14 +20,40 @@ export function hostSummary(host: HostRow): string {
 /** The name, what is left as a bar and as numbers, how it refills, and when it is full again or out of debt. */
 export function budgetCells(budget: Budget): [name: string, bar: string, left: string, refill: string, fullIn: string] {
   const { name, available, burst, fullInMs, isShadow } = budget;
-  const filled = Math.round((BAR_COLUMNS * Math.max(0, available)) / burst);
   return [
     isShadow ? `${name} (shadow)` : name,
-    `${"█".repeat(filled)}${"░".repeat(BAR_COLUMNS - filled)}`,
-    available < 0 ? `${unitsOf(-available)} in debt` : `${unitsOf(available)} of ${unitsOf(burst)}`,
+    barOf(available / burst, BAR_COLUMNS),
+    leftOf(budget),
     refillWords(budget),
     fullInMs === 0 ? "full" : spanOf(fullInMs),
   ];
+}
+
+/** The value, its slots as a bar and as numbers, its waiters, and what is left of its budgets. */
+export function keyCells(one: Key): [value: string, bar: string, slots: string, waiting: string, budgets: string] {
+  const { key, value, inFlight, slots, waiting, budgets, isShadow } = one;
+  const name = `${key} ${harmless(value)}`;
+  return [
+    isShadow ? `${name} (shadow)` : name,
+    slots === undefined ? "" : barOf(inFlight / slots, KEY_COLUMNS),
+    slots === undefined ? countOf(inFlight) : `${countOf(inFlight)} of ${countOf(slots)}`,
+    countOf(waiting),
+    budgets.map((budget) => `${budget.name} ${leftOf(budget)}`).join(", "),
+  ];
+}
+
+export const KEY_HEADINGS = ["KEY", "", "SLOTS", "WAITING", "LEFT"] as const;
+/** How many values are shown. `GET …/state` has more. */
+export const KEYS_SHOWN = 5;
+const KEY_COLUMNS = 10;
+
+function barOf(share: number, columns: number): string {
+  const filled = Math.round(columns * Math.min(1, Math.max(0, share)));
+  return `${"█".repeat(filled)}${"░".repeat(columns - filled)}`;
+}
+
+function leftOf({ available, burst }: Pick<Budget, "available" | "burst">): string {
+  return available < 0 ? `${unitsOf(-available)} in debt` : `${unitsOf(available)} of ${unitsOf(burst)}`;
 }
 
 export const BUDGET_HEADINGS = ["BUDGET", "", "LEFT", "REFILL", "FULL IN"] as const;

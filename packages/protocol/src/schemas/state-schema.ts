@@ -84,9 +84,8 @@ const KeyStateSchema = Type.Object({
   inFlight: count,
   waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
   slots: Type.Optional(Type.Integer({ description: "most slots of its requests; absent: no limit" })),
-  available: recordOf(Type.Number(), {
-    description: "what its budgets can pay now, by name",
-  }),
+  isShadow: Type.Boolean({ description: "its slots are counted, but no request waits for them" }),
+  budgets: Type.Array(BudgetStateSchema, { description: "its own budgets" }),
 });
 
 /** What a table of hosts shows; `/events` sends the same. */

@@ -1,6 +1,6 @@
 import { type KeyPolicy, type KeyValues, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
 import { keyOfAccount } from "../book/accounts.ts";
-import { viewBudgets } from "../book/budget-view.ts";
+import { type BudgetView, viewBudgets } from "../book/budget-view.ts";
 import type { BookRecord, BudgetRecord } from "../book/records.ts";
 
 /** One value of a key of a host, for operators. */
@@ -12,8 +12,9 @@ export interface KeySnapshot {
   readonly waiting: number;
   /** The slots that all its requests may have together. Undefined: no limit. */
   readonly slots: number | undefined;
-  /** What each of its budgets can pay now, by name. */
-  readonly available: { readonly [budget: string]: number };
+  /** Its slots are counted, but not enforced. */
+  readonly isShadow: boolean;
+  readonly budgets: readonly BudgetView[];
 }
 
 /** How many values of keys are shown. */
@@ -35,9 +36,10 @@ export function busiestKeys(
       const [key, value] = [keys.find((one) => one.name === name), rest.join(" ")];
       if (key === undefined) return [];
       const limits = keyLimitsOf(key, value);
-      const views = viewBudgets(limits.budgets, (budget) => levels.get(`${budget} ${id}`), now);
-      const available = Object.fromEntries(views.map((one) => [one.name, one.available]));
-      return [{ key: name, value, inFlight, waiting, slots: limits.slots, available }];
+      const own = viewBudgets(limits.budgets, (budget) => levels.get(`${budget} ${id}`), now);
+      return [
+        { key: name, value, inFlight, waiting, slots: limits.slots, isShadow: key.isShadow === true, budgets: own },
+      ];
     })
     .toSorted((a, b) => b.inFlight - a.inFlight || b.waiting - a.waiting || (a.value < b.value ? -1 : 1))
     .slice(0, MOST_SHOWN);

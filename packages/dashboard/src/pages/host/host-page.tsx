@@ -7,6 +7,7 @@ import { Loading } from "../../ui/loading.tsx";
 import { GrantsTile, SlotsTile, WaitingTile, WaitsTile } from "../overview.tsx";
 import { BucketShares } from "./bucket-shares.tsx";
 import { Budgets } from "./budgets.tsx";
+import { BusiestKeys } from "./busiest-keys.tsx";
 import { HostActions } from "./host-actions.tsx";
 import { Queue } from "./queue.tsx";
 import { SlotCells } from "./slot-cells.tsx";
@@ -59,6 +60,7 @@ function KnownHost({ watch, view, host }: { watch: HostWatch; view: HostView; ho
           <WaitsTile past={past} />
         </div>
       )}
+      <BusiestKeys host={host} />
       <BucketShares host={host} />
       <Queue watch={watch} view={view} host={host} chosen={session?.session} onChoose={setChosen} />
       {past === undefined ? null : <WaitHistogram waits={past.waits} />}

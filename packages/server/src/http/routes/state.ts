@@ -111,7 +111,11 @@ function hostState(
       usedMs,
     })),
     ...(stored === undefined || stored.budgets.length === 0 ? {} : { budgets: stored.budgets.map(budgetState) }),
-    keys: (stored?.keys ?? []).map(({ slots, ...key }) => ({ ...key, ...(slots === undefined ? {} : { slots }) })),
+    keys: (stored?.keys ?? []).map(({ slots, budgets, ...key }) => ({
+      ...key,
+      ...(slots === undefined ? {} : { slots }),
+      budgets: budgets.map(budgetState),
+    })),
     slots: [...(stored?.leases ?? [])],
     sessions: inOrder(looked?.waiting ?? [])
       .slice(from, from + count)
