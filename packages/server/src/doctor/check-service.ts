@@ -4,6 +4,7 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import type { ListenAddress } from "../config/settings.ts";
 import { VERSION } from "../version.ts";
 import { systemWords } from "../words/system-words.ts";
+import { unsentKeys } from "./check-keys-sent.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
 /** How long a running service may take to answer. */
@@ -16,14 +17,14 @@ type Seen =
   | { readonly kind: "nothing" };
 
 /** Whether a service runs at the address and is ready; if none does, whether one could listen there. */
-export async function serviceFindings({ settings }: LoadedConfig): Promise<readonly Finding[]> {
-  const { listen, backend } = settings;
+export async function serviceFindings(config: LoadedConfig): Promise<readonly Finding[]> {
+  const { listen, backend } = config.settings;
   if (listen.port === 0) return [ok("service", "Port 0: the system chooses a free port at every start.")];
   const place = `${listen.host ?? "this machine"}, port ${listen.port}`;
   const seen = await look(listen);
   switch (seen.kind) {
     case "service":
-      return runningFindings(seen, place, backend.mode === "memory");
+      return [...runningFindings(seen, place, backend.mode === "memory"), ...(await unsentKeys(config, get))];
     case "nothing":
       return [await freeFinding(listen, place)];
     case "other":
@@ -63,9 +64,10 @@ async function notReady(listen: ListenAddress): Promise<string | undefined> {
   }
 }
 
-function get({ host = "127.0.0.1", port }: ListenAddress, path: string): Promise<Response> {
+function get({ host = "127.0.0.1", port }: ListenAddress, path: string, headers = {}): Promise<Response> {
   const name = host.includes(":") ? `[${host}]` : host;
-  return fetch(`http://${name}:${port}${path}`, { signal: AbortSignal.timeout(ANSWER_MS), redirect: "manual" });
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  return fetch(`http://${name}:${port}${path}`, { signal, redirect: "manual", headers });
 }
 
 /** With a database, the check of the instances reports other versions. */

@@ -179,6 +179,19 @@ describe("the address", () => {
     expect(serviceOf(diagnosis)).toMatch(/^One runs at 127\.0\.0\.1, port \d+, version \d+\.\d+\.\d+, and is ready\.$/);
   });
 
+  it("of a running service at which no request sends a key warns, unless one does or the host is idle", async () => {
+    const fairQueue = { maxSlotPerIp: -1, keys: { tenant: { slots: 5 }, bucket: { budgets: { tokens: TOKENS } } } };
+    const fixture = await startFixture({ config: { fairQueue, internalApiToken: KEY } });
+    const now = () => at(fixture.url, { fairQueue, internalApiToken: KEY });
+    expect(reported(await now())).toEqual([]);
+    await fixture.take();
+    const { found } = finding(await now(), "KEY_NOT_SENT");
+    expect(found).toBe("No request that now holds a slot or waits at example.com sends the key tenant.");
+    expect(reported(await at(fixture.url, { fairQueue }))).toEqual([]);
+    await fixture.take({ keys: { tenant: "acme" } });
+    expect(reported(await now())).toEqual([]);
+  });
+
   it("at which nothing listens is free", async () => {
     const fixture = await startFixture();
     await stopFixture(fixture);
