@@ -94,5 +94,8 @@ function hostKeysOf(flat: FairQueueConfig): HostConfig {
 }
 
 function isOfHosts(key: string): boolean {
-  return key === "breaker" || key === "budgets" || key === "keys" || Object.hasOwn(HOST_LIMITS, key);
+  return CONSTRAINTS.has(key) || Object.hasOwn(HOST_LIMITS, key);
 }
+
+/** Limits of a host that are not in the table of limits. */
+const CONSTRAINTS: ReadonlySet<string> = new Set(["breaker", "budgets", "keys", "classes"]);

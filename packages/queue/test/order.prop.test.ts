@@ -25,7 +25,7 @@ const shares = fc.record({ level: fc.double({ min: 0, max: 8, noNaN: true }), wi
 
 function withIndex(ranks: readonly Omit<Rank, "headAt" | "headKey" | "weighted" | "charged">[]): Line[] {
   const none = { headKey: "", weighted: undefined, charged: 0, orderIndex: -1, orderClass: undefined, turnIndex: -1 };
-  return ranks.map((rank, headAt) => ({ ...rank, headAt, ...none }));
+  return ranks.map((rank, headAt) => ({ ...rank, headAt, ...none, ofClass: { name: "default" } }));
 }
 
 describe("the index of the order", () => {

@@ -1,8 +1,12 @@
-import { type HostPolicy, hasBudgets } from "../host-policy.ts";
-import type { Shares } from "../order/contract.ts";
+import { DEFAULT_CLASS } from "@slotkeeper/protocol";
+import type { HostPolicy } from "../host-policy.ts";
+import { CLASS_ORDER } from "../order/class-order.ts";
+import type { HostOrder } from "../order/contract.ts";
 import type { Tag } from "../store/host-store.ts";
 import { BookIndex } from "./book-index.ts";
 import { keyPayableAt } from "./budgets.ts";
+import type { ClassIndex } from "./class-index.ts";
+import { advanceUses, meterRate } from "./classes.ts";
 import { isPausedBy, newHead, policyInForce } from "./head.ts";
 import type {
   BookImage,
@@ -129,14 +133,10 @@ export class Book {
     return this.free > 0 && this.#head.first === undefined;
   }
 
-  /** For the zones of `order.ts`. */
-  get shares(): Shares {
-    const { widest } = this.index.widths;
-    const { inFlight } = this;
-    // Slots that no budget can fill belong to no share.
-    const isBudgeted = this.#policy !== undefined && hasBudgets(this.#policy);
-    const slots = isBudgeted ? Math.min(this.#head.slots, inFlight + widest) : this.#head.slots;
-    return { level: this.index.ledger.level(slots, inFlight), widest };
+  /** Which line is next. */
+  get order(): HostOrder {
+    if (this.#head.classes !== undefined) return CLASS_ORDER;
+    return this.index.orderOf(this.index.ofClass(DEFAULT_CLASS) as ClassIndex);
   }
 
   get<K extends RecordKind>(kind: K, key: string): RecordOf<K> | undefined {
@@ -249,12 +249,16 @@ export class Book {
 
   /** BOOK3. */
   runMeter(): void {
-    const { meterAt, progress, slots } = this.#head;
+    const { meterAt, progress, classes } = this.#head;
     const now = this.#now;
     if (now <= meterAt) return;
+    const elapsedMs = now - meterAt;
+    const advanced = progress + meterRate(this) * elapsedMs;
+    const uses = classes && advanceUses(this, classes, elapsedMs);
     const head = this.#draft();
-    head.progress = progress + this.index.ledger.rate(slots) * (now - meterAt);
+    head.progress = advanced;
     head.meterAt = now;
+    if (uses !== undefined) head.classes = uses;
   }
 
   #draft(): Writable<Head> {

@@ -3,6 +3,7 @@ import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } fr
 import { type Account, accountsOf, budgetOfAccount, keyAccounts, limitOfAccount, policyOfAccount } from "./accounts.ts";
 import type { Book } from "./book.ts";
 import { countGrant, recount, uncount } from "./charged.ts";
+import { lineOfSlot, lineOfWaiter } from "./line-name.ts";
 import type { Charge, LeaseRecord, WaiterRecord } from "./records.ts";
 
 /**
@@ -59,7 +60,7 @@ export function pay(book: Book, asking: Asking): Charge | undefined {
     costs: Object.fromEntries(paid.map(({ account, charged }) => [account, charged])),
     asked: demand,
     short: short.length > 0 ? short : undefined,
-    counted: countGrant(book, asking.bucket, demand?.cost),
+    counted: countGrant(book, lineOfWaiter(asking), demand?.cost),
   };
 }
 
@@ -73,8 +74,9 @@ function payOne(book: Book, account: string, amount: number): { readonly charged
 }
 
 /** Gives back everything. A budget that the host no longer has is left as it is. */
-export function giveBack(book: Book, { bucket, charge: paid }: Pick<LeaseRecord, "bucket" | "charge">): void {
-  uncount(book, bucket, paid?.counted);
+export function giveBack(book: Book, slot: Pick<LeaseRecord, "bucket" | "charge">): void {
+  const { charge: paid } = slot;
+  uncount(book, lineOfSlot(slot), paid?.counted);
   for (const [account, estimate] of Object.entries(paid?.costs ?? NO_COSTS))
     if (hasAccount(book, account)) correct(book, account, paid?.at ?? 0, -estimate);
 }
@@ -88,11 +90,8 @@ export interface Settlement {
 }
 
 /** Replaces the charges of the named budgets, of the host and of keys, by what was really used. */
-export function settle(
-  book: Book,
-  { bucket, charge: paid }: Pick<LeaseRecord, "bucket" | "charge">,
-  used: Costs,
-): Settlement {
+export function settle(book: Book, lease: Pick<LeaseRecord, "bucket" | "charge">, used: Costs): Settlement {
+  const { charge: paid } = lease;
   const ignored: string[] = [];
   const excess: { [name: string]: number } = {};
   const charged = Object.entries(paid?.costs ?? NO_COSTS).filter(([account]) => hasAccount(book, account));
@@ -103,7 +102,7 @@ export function settle(
     else {
       const rests = own.map(([account, estimate]) => correct(book, account, paid?.at ?? 0, amount - estimate));
       if (Math.max(...rests) > 0) excess[name] = Math.max(...rests);
-      recount(book, bucket, paid?.counted, { [name]: amount });
+      recount(book, lineOfSlot(lease), paid?.counted, { [name]: amount });
     }
   }
   return { ignored, excess };

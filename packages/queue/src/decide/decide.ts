@@ -2,6 +2,7 @@ import { becomeIdle } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { isCounted } from "../book/breaker.ts";
 import { keepSpent, tidyBudgets } from "../book/budgets.ts";
+import { hasClasses, reweigh } from "../book/classes.ts";
 import { mayForget } from "../book/host-use.ts";
 import { dropOffer, endCooldowns, endLease, forgetCounted } from "../book/leases.ts";
 import { forgetCapacity, useLimits } from "../book/limits.ts";
@@ -60,7 +61,9 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   const policy = book.limits === undefined ? undefined : book.policy;
   useLimits(book, context.limits);
   if (book.policy !== policy) keepSpent(book);
-  if (policy !== undefined && policy.order !== book.policy.order) startOrder(book);
+  const isOtherOrder = policy !== undefined && policy.order !== book.policy.order;
+  if (isOtherOrder || hasClasses(book) !== (book.head.classes !== undefined)) startOrder(book);
+  else if (book.policy !== policy) reweigh(book);
   const isWeighted = context.scheduler.isEnabled && !isConstrained(book.policy);
   book.index.useScheduler(isWeighted ? context : undefined);
   const outcomes = inputs.map((input) => takeInput(deciding, input));

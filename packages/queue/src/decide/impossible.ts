@@ -1,6 +1,7 @@
-import { BUCKET_KEY, type Demand, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
+import { BUCKET_KEY, classOf, type Demand, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
 import { accountsOf, budgetOfAccount, policyOfAccount } from "../book/accounts.ts";
 import type { Book } from "../book/book.ts";
+import { classPolicy } from "../book/classes.ts";
 import { valueOf } from "../book/ladder.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { bucketLimit } from "../host-policy.ts";
@@ -20,6 +21,9 @@ function tooWide({ policy }: Book, asking: Asking, slots: number): Impossible | 
   const most = bucketLimit(policy, asking.bucket);
   if (value > slots) return { field: "width", value, most: slots, limit: "the number of slots of the host" };
   if (value > most) return { field: "width", value, most, limit: "the most slots of one bucket" };
+  const { ceiling } = classPolicy(policy, classOf(asking.demand));
+  if (ceiling !== undefined && value > ceiling)
+    return { field: "width", value, most: ceiling, limit: `the ceiling of \`classes.${classOf(asking.demand)}\`` };
   for (const key of policy.keys ?? []) {
     const own = valueOf(key, asking);
     const ofKey = own === undefined ? undefined : keyLimitsOf(key, own).slots;
@@ -39,8 +43,9 @@ function tooDear({ policy, index }: Book, asking: Asking): Impossible | undefine
   return undefined;
 }
 
-/** A cost of a budget, or a key, that the host does not have, or a key that it requires. */
-export function unknownDemand({ policy }: Book, { cost = {}, keys = {} }: Demand = {}): Impossible | undefined {
+/** A cost of a budget, a key or a class that the host does not have, or a key that it requires. */
+export function unknownDemand({ policy }: Book, demand: Demand = {}): Impossible | undefined {
+  const { cost = {}, keys = {}, class: named } = demand;
   const known = policy.keys ?? [];
   const names = [
     policy.budgets ?? {},
@@ -50,6 +55,7 @@ export function unknownDemand({ policy }: Book, { cost = {}, keys = {} }: Demand
   if (budget !== undefined) return absent(`cost.${budget}`, cost[budget], "budget");
   const key = Object.keys(keys).find((one) => one === BUCKET_KEY || !known.some(({ name }) => name === one));
   if (key !== undefined) return absent(`keys.${key}`, keys[key], "key");
+  if (named !== undefined && !Object.hasOwn(policy.classes ?? {}, named)) return absent("class", named, "class");
   const missing = known.find(({ name, isRequired }) => isRequired === true && !Object.hasOwn(keys, name));
   if (missing === undefined) return undefined;
   return { field: `keys.${missing.name}`, value: undefined, most: undefined, limit: "because the host requires it" };

@@ -1,8 +1,9 @@
-import { budgetOfOrder, type Costs, widthOf } from "@slotkeeper/protocol";
+import { budgetOfOrder, type Costs, classOf, widthOf } from "@slotkeeper/protocol";
 import { becomeBusy } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
 import { missingBudgets, settle } from "../book/budgets.ts";
+import { ceilingOf } from "../book/classes.ts";
 import { dropOffer, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
 import { joinCapacity, setLiveLimits, setPaused } from "../book/limits.ts";
 import type { EndingRecord, LeaseRecord, WaiterRecord } from "../book/records.ts";
@@ -138,7 +139,9 @@ function isAlone({ book, context, inputs }: Deciding, input: Input & { kind: "ar
   if (breaker.openedAt !== undefined) return false;
   if (missingBudgets(book, input).length > 0) return false;
   if (!book.index.keysAdmit(waiterOf(input, context.instance))) return false;
-  const held = book.index.bucket(bucket)?.inFlight ?? 0;
+  const ofClass = classOf(demand);
+  if ((book.index.ofClass(ofClass)?.inFlight ?? 0) + width > ceilingOf(book, ofClass)) return false;
+  const held = book.index.heldBy(bucket);
   return held + width <= bucketLimit(book.policy, bucket) && (book.get("cooldown", bucket)?.until ?? 0) <= book.now;
 }
 

@@ -40,13 +40,7 @@ export function indexDifference(a: Book, b: Book): string | undefined {
 }
 
 function summary({ index }: Book): Record<string, number | string | undefined> {
-  const { activeWeight, demand, contendingWeight, contendingHeld } = index.ledger;
   const flat: Record<string, number | string | undefined> = {
-    activeWeight,
-    demand,
-    contendingWeight,
-    contendingHeld,
-    pool: index.pool.size,
     probes: index.probes,
     nextLease: index.nextLease?.key,
     nextOffer: index.nextOffer?.lapsesAt,
@@ -54,8 +48,13 @@ function summary({ index }: Book): Record<string, number | string | undefined> {
     nextCoolAt: index.nextCoolAt,
     instances: [...index.instances].sort().join(),
   };
-  for (const { name, value, inFlight, waiting, passed } of index.ladder?.lines ?? []) {
-    flat[`${name} ${value}`] = `${inFlight} ${waiting.size} ${passed?.entry.record.key}`;
+  for (const { name: ofClass, ledger, pool, inFlight, waiting } of index.classes) {
+    const { activeWeight, demand, contendingWeight, contendingHeld } = ledger;
+    const sums = { activeWeight, demand, contendingWeight, contendingHeld, inFlight, waiting, pool: pool.size };
+    for (const [key, value] of Object.entries(sums)) flat[`class ${ofClass}.${key}`] = value;
+  }
+  for (const { ofClass, use, waiting, passed } of index.ladder?.lines ?? []) {
+    flat[`${ofClass} ${use.name} ${use.value}`] = `${use.inFlight} ${waiting.size} ${passed?.entry.record.key}`;
   }
   for (const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders } of index.buckets) {
     const numbers = { weight, inFlight, usedMs, asOf, waiting, places, outsiders };

@@ -1,0 +1,197 @@
+import { budgetOfOrder, type ClassPolicy, DEFAULT_CLASS } from "@slotkeeper/protocol";
+import { type HostPolicy, hasBudgets } from "../host-policy.ts";
+import type { Shares } from "../order/contract.ts";
+import { levelOf, ownsShare } from "../order/order.ts";
+import type { Book } from "./book.ts";
+import type { ClassIndex } from "./class-index.ts";
+import type { ClassUse, ClassUses } from "./records.ts";
+
+/**
+ * The classes of a host: their use, and their shares of the slots. A class is to the host what a line is to its class: it
+ * is ranked by slots, use and weight, and starts at the meter of the host when it becomes active. Inside a class, lines
+ * have a meter of their own.
+ *
+ * CLASS1 A class never holds more slots than its `ceiling`.
+ * CLASS2 Its share is weight × level, at least its `floor` while slots are short, and at most its `ceiling`. Slots are not
+ *   short while a budget keeps some of them free. Otherwise a class below its floor would always go first there.
+ * CLASS3 The use of all classes and their meters are advanced together with the meter of the host (BOOK3).
+ * CLASS4 A changed weight keeps the use and the charge per weight.
+ * Only this file writes `head.classes`. It is there while the limits have classes, or a request of an earlier class is left.
+ * Cost: O(classes) for each decision and each grant.
+ */
+
+/** A class that the limits do not have any more. */
+const OTHER: ClassPolicy = { weight: 1, floor: 0 };
+
+export function classPolicy({ classes }: HostPolicy, name: string): ClassPolicy {
+  return (classes !== undefined && Object.hasOwn(classes, name) ? classes[name] : undefined) ?? OTHER;
+}
+
+/** How many slots a class may have. */
+export function ceilingOf(book: Book, name: string): number {
+  return classPolicy(book.policy, name).ceiling ?? Number.POSITIVE_INFINITY;
+}
+
+/** The slots that the ceiling of a class leaves. */
+export function roomOf(book: Book, one: ClassIndex): number {
+  return ceilingOf(book, one.name) - one.inFlight;
+}
+
+/** Fair slots per weight among the classes that want more. */
+function levelOfClasses(book: Book): number {
+  let [weights, held] = [0, 0];
+  for (const one of book.index.classes) {
+    if (one.ledger.contendingWeight === 0 || roomOf(book, one) <= 0) continue;
+    weights += classPolicy(book.policy, one.name).weight;
+    held += one.inFlight;
+  }
+  return levelOf(slotsToShare(book, book.head.slots, book.inFlight), book.inFlight - held, weights);
+}
+
+/** Slots that no budget can fill belong to no share. */
+function slotsToShare(book: Book, slots: number, held: number): number {
+  return hasBudgets(book.policy) ? Math.min(slots, held + book.index.widths.widest) : slots;
+}
+
+/** CLASS2. */
+export function shareOfClass(book: Book, name: string): number {
+  const { weight, floor, ceiling = Number.POSITIVE_INFINITY } = classPolicy(book.policy, name);
+  const isShort = slotsToShare(book, book.head.slots, book.inFlight) === book.head.slots;
+  return Math.min(ceiling, Math.max(isShort ? floor : 0, weight * levelOfClasses(book)));
+}
+
+/** What the zones of `order.ts` depend on for the lines of a class. */
+export function sharesIn(book: Book, name: string): Shares {
+  const { widest } = book.index.widths;
+  const one = book.index.ofClass(name);
+  if (one === undefined) return { level: 0, widest };
+  const share = book.head.classes === undefined ? book.head.slots : shareOfClass(book, name);
+  return { level: one.ledger.level(slotsToShare(book, share, one.inFlight), one.inFlight), widest };
+}
+
+/** Whether a class is in zone 0 or 1. */
+export function isClassInShare(book: Book, name: string): boolean {
+  if (book.head.classes === undefined) return true;
+  const held = book.index.ofClass(name)?.inFlight ?? 0;
+  return ownsShare(held, shareOfClass(book, name), book.index.widths.widest);
+}
+
+/** How fast the meter of the host advances. */
+export function meterRate(book: Book): number {
+  const { slots, classes } = book.head;
+  if (classes === undefined) return book.index.ofClass(DEFAULT_CLASS)?.ledger.rate(slots) ?? 0;
+  let [weights, demand] = [0, 0];
+  for (const { name, ledger } of book.index.classes) {
+    if (!ledger.isActive) continue;
+    weights += classPolicy(book.policy, name).weight;
+    demand += Math.min(ceilingOf(book, name), ledger.demand);
+  }
+  return weights > 0 ? Math.min(slots, demand) / weights : 0;
+}
+
+/** CLASS3. */
+export function advanceUses(book: Book, uses: ClassUses, elapsedMs: number): ClassUses {
+  const advanced: { [name: string]: ClassUse } = { ...uses };
+  for (const { name, inFlight, ledger } of book.index.classes) {
+    const use = uses[name];
+    if (use === undefined || inFlight === 0) continue;
+    const progress = use.progress + (inFlight * elapsedMs) / ledger.activeWeight;
+    advanced[name] = { ...use, usedMs: use.usedMs + inFlight * elapsedMs, progress };
+  }
+  return advanced;
+}
+
+export function useOf(book: Book, name: string): ClassUse {
+  const { weight } = classPolicy(book.policy, name);
+  return book.head.classes?.[name] ?? { weight, usedMs: 0, progress: 0 };
+}
+
+function setUse(book: Book, name: string, use: ClassUse): void {
+  book.draft.classes = { ...book.head.classes, [name]: use };
+}
+
+/** The meter at which the lines of a class start: what a line of weight 1 would have used if it had always been active. */
+export function meterOf(book: Book, name: string): number {
+  return book.head.classes === undefined ? book.head.progress : useOf(book, name).progress;
+}
+
+/** Call before a line of the class becomes active: the class starts at the meter, but never below its earlier use. */
+export function startClass(book: Book, name: string): void {
+  if (book.head.classes === undefined || book.index.ofClass(name)?.ledger.isActive === true) return;
+  const use = useOf(book, name);
+  const usedMs = Math.max(use.usedMs, book.head.progress * use.weight);
+  if (book.head.classes[name] === undefined || usedMs !== use.usedMs) setUse(book, name, { ...use, usedMs });
+}
+
+/** With an order by a budget: adds units to the charge of the class. */
+export function chargeClass(book: Book, name: string, units: number): void {
+  if (book.head.classes === undefined) return;
+  const use = useOf(book, name);
+  setUse(book, name, { ...use, charged: Math.max(0, (use.charged ?? 0) + units) });
+}
+
+/** The charge per weight at which the last grant was made: in the class, and of the class itself. */
+export function noteChargeLevel(book: Book, name: string, level: number): void {
+  if (book.head.classes === undefined) {
+    book.draft.chargeLevel = level;
+    return;
+  }
+  const use = useOf(book, name);
+  book.draft.chargeLevel = chargePerWeight(use);
+  setUse(book, name, { ...use, chargeLevel: level });
+}
+
+export function lastChargeLevel(book: Book, name: string): number {
+  const { chargeLevel } = book.head.classes === undefined ? book.head : useOf(book, name);
+  return chargeLevel ?? 0;
+}
+
+/** With an order by a budget: a class that returns starts where the best of those that wait is (CORDER2). */
+export function joinClass(book: Book, name: string): void {
+  if (book.head.classes === undefined || budgetOfOrder(book.policy.order) === undefined) return;
+  if ((book.index.ofClass(name)?.waiting ?? 0) > 0) return;
+  const waiting = book.index.classes.filter((one) => book.index.orderOf(one).first(book) !== undefined);
+  const levels = waiting.map((one) => chargePerWeight(useOf(book, one.name)));
+  const start = levels.length === 0 ? (book.head.chargeLevel ?? 0) : Math.min(...levels);
+  const use = useOf(book, name);
+  if (chargePerWeight(use) < start) setUse(book, name, { ...use, charged: start * use.weight });
+}
+
+function chargePerWeight({ charged = 0, weight }: ClassUse): number {
+  return charged / weight;
+}
+
+/** Whether the host has classes: in its limits, or of requests from before these changed. */
+export function hasClasses(book: Book): boolean {
+  if (book.policy.classes !== undefined) return true;
+  if (book.head.classes === undefined) return false;
+  for (const { isIdle, ofClass } of book.index.buckets) if (!isIdle && ofClass.name !== DEFAULT_CLASS) return true;
+  return false;
+}
+
+/** All classes start at the meter of the host, and the meters of their lines at zero. */
+export function startClasses(book: Book): void {
+  if (!hasClasses(book)) {
+    if (book.head.classes !== undefined) book.draft.classes = undefined;
+    return;
+  }
+  const { progress } = book.head;
+  const active = book.index.classes.filter(({ ledger }) => ledger.isActive);
+  const uses = active.map(({ name }): [string, ClassUse] => {
+    const { weight } = classPolicy(book.policy, name);
+    return [name, { weight, usedMs: progress * weight, progress: 0 }];
+  });
+  book.draft.classes = Object.fromEntries(uses);
+}
+
+/** Call when the limits have changed. CLASS4. */
+export function reweigh(book: Book): void {
+  const uses = book.head.classes;
+  if (uses === undefined) return;
+  const changed = Object.entries(uses).filter(([name, { weight }]) => weight !== classPolicy(book.policy, name).weight);
+  for (const [name, use] of changed) {
+    const { weight } = classPolicy(book.policy, name);
+    const by = weight / use.weight;
+    setUse(book, name, { ...use, weight, usedMs: use.usedMs * by, charged: use.charged && use.charged * by });
+  }
+}
