@@ -1,7 +1,7 @@
 import { budgetOfOrder, type ClassPolicy, DEFAULT_CLASS } from "@slotkeeper/protocol";
 import { type HostPolicy, hasBudgets } from "../host-policy.ts";
 import type { Shares } from "../order/contract.ts";
-import { levelOf, ownsShare } from "../order/order.ts";
+import { ownsShare } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import type { ClassIndex } from "./class-index.ts";
 import type { ClassUse, ClassUses } from "./records.ts";
@@ -37,15 +37,49 @@ export function roomOf(book: Book, one: ClassIndex): number {
   return ceilingOf(book, one.name) - one.inFlight;
 }
 
-/** Fair slots per weight among the classes that want more. */
+/** CLASS2: the level at which the shares of the classes that want more add up to the slots that the others leave. */
 function levelOfClasses(book: Book): number {
-  let [weights, held] = [0, 0];
-  for (const one of book.index.classes) {
-    if (one.ledger.contendingWeight === 0 || roomOf(book, one) <= 0) continue;
-    weights += classPolicy(book.policy, one.name).weight;
-    held += one.inFlight;
-  }
-  return levelOf(slotsToShare(book, book.head.slots, book.inFlight), book.inFlight - held, weights);
+  const contending = book.index.classes.filter((one) => one.ledger.contendingWeight > 0 && roomOf(book, one) > 0);
+  const held = contending.reduce((sum, { inFlight }) => sum + inFlight, 0);
+  const slots = slotsToShare(book, book.head.slots, book.inFlight) - (book.inFlight - held);
+  return levelWithin(
+    contending.map(({ name }) => boundsOf(book, name)),
+    Math.max(0, slots),
+  );
+}
+
+/** The weight of a class, and the least and most slots of its share. */
+interface Bounds {
+  readonly weight: number;
+  readonly least: number;
+  readonly most: number;
+}
+
+function boundsOf(book: Book, name: string): Bounds {
+  const { weight, floor: least, ceiling: most = Number.POSITIVE_INFINITY } = classPolicy(book.policy, name);
+  return { weight, least: areFloorsInForce(book) ? least : 0, most };
+}
+
+function areFloorsInForce(book: Book): boolean {
+  return slotsToShare(book, book.head.slots, book.inFlight) === book.head.slots;
+}
+
+function within({ weight, least, most }: Bounds, level: number): number {
+  return Math.min(most, Math.max(least, weight * level));
+}
+
+/**
+ * The shares grow with the level, in pieces between the levels at which a class leaves its floor or reaches its ceiling. On
+ * the piece where they add up to the slots, the level follows from the weights of the classes in between.
+ */
+function levelWithin(bounds: readonly Bounds[], slots: number): number {
+  const ends = bounds.flatMap(({ weight, least, most }) => [least / weight, most / weight]).toSorted((a, b) => a - b);
+  const sumAt = (level: number) => bounds.reduce((sum, one) => sum + within(one, level), 0);
+  const to = ends.find((level) => sumAt(level) >= slots) ?? Number.POSITIVE_INFINITY;
+  const from = ends.findLast((level) => level < to) ?? 0;
+  const between = bounds.filter(({ weight, least, most }) => least / weight <= from && from < most / weight);
+  const weights = between.reduce((sum, { weight }) => sum + weight, 0);
+  return weights > 0 ? Math.max(0, from + (slots - sumAt(from)) / weights) : from;
 }
 
 /** Slots that no budget can fill belong to no share. */
@@ -55,9 +89,7 @@ function slotsToShare(book: Book, slots: number, held: number): number {
 
 /** CLASS2. */
 export function shareOfClass(book: Book, name: string): number {
-  const { weight, floor, ceiling = Number.POSITIVE_INFINITY } = classPolicy(book.policy, name);
-  const isShort = slotsToShare(book, book.head.slots, book.inFlight) === book.head.slots;
-  return Math.min(ceiling, Math.max(isShort ? floor : 0, weight * levelOfClasses(book)));
+  return within(boundsOf(book, name), levelOfClasses(book));
 }
 
 /** What the zones of `order.ts` depend on for the lines of a class. */
