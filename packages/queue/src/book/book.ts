@@ -59,7 +59,7 @@ export class Book {
   #isHeadWritten = false;
   readonly #records = new RecordsByKind();
   /** The records that the decision changed, as they were before, by key. A name of kind and key would be a new string for each change. */
-  readonly #before = new Map<string, Image>();
+  #before = new Map<string, Image>();
   #policy: HostPolicy | undefined;
   /** The inputs that `policy` was derived from. */
   #policySource: { readonly limits: LimitsRecord | undefined; readonly capacity: number | undefined } = NO_SOURCE;
@@ -199,7 +199,9 @@ export class Book {
 
   /** Starts to track changes. */
   begin(): void {
-    this.#before.clear();
+    // Not `clear`: V8 links the old table of a map to its new one. Once one is in the old generation, all that follow stay in
+    // memory with their records until a full collection, which was a fifth of the cost of a cycle.
+    if (this.#before.size > 0) this.#before = new Map();
     this.#headBefore = this.#head;
     this.#isHeadWritten = false;
   }
