@@ -288,8 +288,10 @@ DECLARE
   v slotkeeper_view := slotkeeper_look(h, t.bucket, t.lease_ms);
   v_capacity double precision := h.head ->> 'capacity';
 BEGIN
-  -- Budgets in shadow mode hold back no caller, and do not count direct callers.
-  IF v_limits #> '{policy,keys}' IS NOT NULL
+  -- Budgets and keys in shadow mode hold back no caller, and do not count direct callers. As isEnforced of the protocol.
+  IF v_limits @? '$.policy.keys[*] ? (!exists(@.isShadow) && (exists(@.slots) || exists(@.isRequired) || exists(@."for".*.slots)))'
+      OR v_limits @? '$.policy.keys[*].budgets.* ? (!exists(@.isShadow))'
+      OR v_limits @? '$.policy.keys[*]."for".*.budgets.* ? (!exists(@.isShadow))'
       OR EXISTS (SELECT FROM jsonb_each(v_limits #> '{policy,budgets}') WHERE NOT value ? 'isShadow') THEN
     RAISE EXCEPTION 'Host % has budgets or keys, which only the service can charge: acquire its slots over HTTP', h.host
       USING ERRCODE = 'feature_not_supported';

@@ -39,6 +39,7 @@ export {
   type BudgetPolicy,
   budgetOfOrder,
   budgetProblems,
+  hasEnforced,
   NAME,
   orderProblems,
   resolveBudgets,
@@ -64,6 +65,9 @@ export {
 } from "./settings/host-limits.ts";
 export {
   BUCKET_KEY,
+  enforcedSlotsOf,
+  holdsBack,
+  isEnforced,
   KEY_SETTINGS,
   type KeyLimits,
   type KeyPolicy,

@@ -5,6 +5,8 @@ import {
   type ClassPolicies,
   HOST_LIMITS,
   type HostConfig,
+  hasEnforced,
+  isEnforced,
   type KeyPolicy,
   type Resolved,
   resolveBudgets,
@@ -33,14 +35,16 @@ export type HostPolicy = Resolved<typeof HOST_LIMITS> & {
   readonly classes?: ClassPolicies | undefined;
 };
 
+type Constraints = Pick<HostPolicy, "budgets" | "keys" | "classes">;
+
 /** Whether the weighted scheduler is off, because requests wait for budgets or keys, or have classes. */
-export function isConstrained(policy: HostPolicy): boolean {
-  return policy.keys !== undefined || policy.classes !== undefined || hasBudgets(policy);
+export function isConstrained(policy: Constraints): boolean {
+  return policy.keys?.some(isEnforced) === true || policy.classes !== undefined || hasBudgets(policy);
 }
 
 /** Whether requests wait for budgets. Those in shadow mode hold back no request. */
-export function hasBudgets({ budgets }: HostPolicy): boolean {
-  return budgets !== undefined && Object.values(budgets).some(({ isShadow }) => isShadow !== true);
+export function hasBudgets({ budgets }: Pick<HostPolicy, "budgets">): boolean {
+  return hasEnforced(budgets);
 }
 
 /** The limits of a host, and the weights of its buckets. */
@@ -81,7 +85,8 @@ function resolveOwn(options: QueueOptions, override: HostConfig, hostname: strin
   return { policy: { ...policy, order, slotsPerBucket: none, waitersPerBucket: none, cooldownMs: 0 }, weightOf };
 }
 
-function constraintsOf(host: HostConfig): Pick<HostPolicy, "budgets" | "keys" | "classes"> {
+/** What requests of a host may have to wait for besides its slots. */
+export function constraintsOf(host: HostConfig): Constraints {
   const [budgets, keys, classes] = [resolveBudgets(host.budgets), resolveKeys(host.keys), resolveClasses(host.classes)];
   return {
     ...(budgets === undefined ? {} : { budgets }),

@@ -14,7 +14,15 @@ export type { Operation } from "./engine/operations.ts";
 export type { HostQuotas } from "./engine/quotas.ts";
 export { DemandMismatchError, ImpossibleRequestError } from "./engine/refused-request.ts";
 export type { ReleaseAccepted, ReleaseInput, RenewReply } from "./engine/releases.ts";
-export { type BreakerPolicy, type HostPolicy, overrideOf, type ResolvedHost, resolveHost } from "./host-policy.ts";
+export {
+  type BreakerPolicy,
+  constraintsOf,
+  type HostPolicy,
+  isConstrained,
+  overrideOf,
+  type ResolvedHost,
+  resolveHost,
+} from "./host-policy.ts";
 export { type QueueOptions, resolveOptions } from "./options.ts";
 export { hostOfToken } from "./slot-token.ts";
 export { type BucketSnapshot, type HostSnapshot, type LeaseSnapshot, snapshotOf } from "./store/host-snapshot.ts";

@@ -121,8 +121,10 @@ export type Note =
   | { readonly kind: "reclaimed"; readonly bucket: string; readonly fence: number }
   /** The bucket was passed over for its limit or cooldown. */
   | { readonly kind: "refused"; readonly bucket: string }
-  /** A grant found a limit in shadow mode short, such as `budget:tokens`. */
+  /** A grant found a limit in shadow mode short, such as `budget:tokens` or `key:tenant`. */
   | { readonly kind: "short"; readonly bucket: string; readonly limit: string }
+  /** A grant was charged to the state that values of this key share, because the host keeps too many. */
+  | { readonly kind: "shared"; readonly bucket: string; readonly key: string }
   /** A settlement exceeded the largest debt of a budget by this number of units. */
   | { readonly kind: "excess"; readonly bucket: string; readonly budget: string; readonly units: number }
   | EndNote;

@@ -1,4 +1,4 @@
-import { ImpossibleRequestError } from "@slotkeeper/queue";
+import { constraintsOf, ImpossibleRequestError, isConstrained as isConstrainedBy } from "@slotkeeper/queue";
 import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
@@ -210,4 +210,73 @@ test("above 10,000 values with spent budgets, further ones share one state", asy
   const fresh = [await bench.want("a", of("x")), await bench.want("a", of("y")), await bench.want("a", of("z"))];
   expect(fresh.map(({ isGranted }) => isGranted)).toEqual([true, true, false]);
   expect((await bench.want("a", of("t7"))).isGranted).toBe(true);
+  expect(bench.ofType("shared-state").map(({ key }) => key)).toEqual(["tenant", "tenant"]);
+});
+
+describe("a key in shadow mode", () => {
+  const TRIED = { tenant: { slots: 1, shadow: true } } as const;
+
+  test("is counted, and nobody waits for its slots or is refused", async () => {
+    const bench = new Bench({ ...HOST, keys: { tenant: { ...TRIED.tenant, required: true } } });
+    await bench.take("a", of("acme"));
+    expect(bench.ofType("shadow-short")).toEqual([]);
+    await bench.take("b", of("acme"));
+    await bench.take("c", of("acme", { width: 3 }));
+    await bench.take("d", of("umbrella"));
+    await bench.take("e");
+    expect(bench.ofType("shadow-short").map(({ bucket, limit }) => `${bucket} ${limit}`)).toEqual([
+      "b key:tenant",
+      "c key:tenant",
+      "e key:tenant",
+    ]);
+  });
+
+  test("has no line: a request of a full bucket does not hold back others with its value", async () => {
+    const bench = new Bench({ ...HOST, maxSlotPerIp: 1, keys: TRIED });
+    await bench.take("a", of("acme"));
+    const [behind, other] = [await bench.want("a", of("acme")), await bench.want("b", of("acme"))];
+    expect([behind.isGranted, other.isGranted]).toEqual([false, true]);
+    expect(await bench.queue.poll(behind.session, { waitMs: 0 })).toMatchObject({ blockedBy: "ip-limit" });
+  });
+
+  test("so has a key whose budgets are all in shadow mode", async () => {
+    const budgets = { calls: { limit: 1, perSeconds: 60, shadow: true } };
+    const bench = new Bench({ ...HOST, maxSlotPerIp: 1, keys: { tenant: { budgets } } });
+    await bench.take("a", of("acme"));
+    const [behind, other] = [await bench.want("a", of("acme")), await bench.want("b", of("acme"))];
+    expect([behind.isGranted, other.isGranted]).toEqual([false, true]);
+    expect(bench.ofType("shadow-short")).toMatchObject([{ bucket: "b", limit: "key:tenant" }]);
+  });
+
+  test("covers its budgets, also those of `for`, unless they say otherwise, and counts a grant once", async () => {
+    const calls = { limit: 1, perSeconds: 60 };
+    const own = { acme: { slots: 2 }, strict: { budgets: { calls: { ...calls, shadow: false } } } };
+    const bench = new Bench({ ...HOST, keys: { tenant: { ...TRIED.tenant, budgets: { calls }, for: own } } });
+    for (const value of ["x", "x", "acme", "acme", "strict"]) await bench.take(value, of(value));
+    expect(bench.ofType("shadow-short").map(({ bucket }) => bucket)).toEqual(["x", "acme"]);
+    const held = await bench.want("strict", of("strict"));
+    expect(await bench.queue.poll(held.session, { waitMs: 0 })).toMatchObject({ blockedBy: "key:tenant" });
+  });
+
+  test("counts what is held when it is enforced", async () => {
+    const bench = new Bench({ ...HOST, keys: TRIED });
+    const held = [await bench.take("a", of("acme")), await bench.take("b", of("acme"))];
+    bench.queue.reconfigure({ ...HOST, keys: { tenant: { slots: 1 } } });
+    const next = await bench.want("c", of("acme"));
+    await bench.release(held[0] as string);
+    expect(next.isGranted).toBe(false);
+    await bench.release(held[1] as string);
+    expect(next.isGranted).toBe(true);
+  });
+
+  test("leaves the weighted scheduler on", async () => {
+    const isConstrained = (keys: object) => isConstrainedBy(constraintsOf({ keys } as never));
+    expect(isConstrained(TRIED)).toBe(false);
+    expect(isConstrained({ tenant: { budgets: { calls: { limit: 1, perSeconds: 1, shadow: true } } } })).toBe(false);
+    expect(isConstrained(TENANT)).toBe(true);
+    expect(isConstrained({ tenant: { required: true } })).toBe(true);
+    expect(isConstrained({ tenant: { ...TRIED.tenant, required: true } })).toBe(false);
+    const budgets = { calls: { limit: 1, perSeconds: 1, shadow: false } };
+    expect(isConstrained({ tenant: { ...TRIED.tenant, for: { acme: { budgets } } } })).toBe(true);
+  });
 });

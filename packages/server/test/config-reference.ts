@@ -72,9 +72,9 @@ Budgets limit how much is used over time, for example tokens per minute. A key o
 
 | key | meaning |
 | --- | --- |
-| \`limit\` | units that flow in per \`perSeconds\` |
-| \`perSeconds\` | time in which \`limit\` units flow in |
-| \`burst\` | most units that the budget holds, and so the largest cost; absent: \`limit\` |
+| \`limit\` | units that flow in per \`perSeconds\`; from 0.000001 to 10¹² |
+| \`perSeconds\` | time in which \`limit\` units flow in; from 0.001 to 31,536,000 (a year) |
+| \`burst\` | most units that the budget holds, and so the largest cost; from 0.000001 to 10¹²; absent: \`limit\` |
 | \`default\` | cost of a request that does not name the budget; absent: 1 |
 | \`shadow\` | \`true\`: the budget is charged and counted, but no request waits for it or is refused; absent: \`false\` |
 
@@ -85,8 +85,8 @@ granted meanwhile. Changed limits keep what was spent, and a new budget starts f
 \`order: "budget:NAME"\` gives each bucket an equal share of this budget instead of slot time: the bucket that was charged least per weight is next
 ([explanation](../explanation/fairness.md#by-a-budget)). A change of \`order\` starts all accounts at zero.
 
-With \`shadow\` you can try a limit in production before you enforce it. The metric \`slotkeeper_shadow_short_total\` counts the grants that would have waited. A
-grant that finds the budget short is charged as a debt, of at most one \`limit\`. Without \`shadow\` the budget is then enforced with what was spent so far.
+With \`shadow\` you can [try a limit](../guides/shadow.md) in production before you enforce it. The metric \`slotkeeper_shadow_short_total\` counts the grants that would
+have waited. A grant that finds the budget short is charged as a debt, of at most one \`limit\`. Without \`shadow\` the budget is then enforced with what was spent so far.
 [Direct callers](sql.md) of the database are not counted.
 
 \`\`\`json
@@ -104,6 +104,7 @@ semaphores.
 | \`slots\` | most slots of all requests with the same value together; absent: no limit |
 | \`budgets\` | budgets of each value, as above |
 | \`required\` | \`true\`: a request without the key is refused; absent: \`false\`, and such a request is not limited by it |
+| \`shadow\` | \`true\`: the slots are counted, but no request waits for them or is refused, also not without a required key; holds for budgets that do not set \`shadow\` themselves; absent: \`false\` |
 | \`for\` | other limits for up to 100 values: \`slots\`, and \`budgets\` by name; what is not named is that of the key |
 
 List the keys from narrow to wide. A request passes its keys in this order, then its bucket, then it competes with all others. For each value, only the oldest
@@ -113,7 +114,8 @@ holds if the oldest request of a tenant waits for its bucket (\`maxSlotPerIp\`):
 
 The name \`bucket\` stands for the bucket of the request. It takes \`budgets\` only, and the shared bucket is not limited. A cost holds for all budgets of the same
 name, of the host and of keys; each has its own \`default\`. What a value has spent is kept until its budgets are full again. If a host keeps 10,000 values, further
-values share one state for each key, except those in \`for\`. At a host with keys the weighted scheduler is off.
+values share one state for each key, except those in \`for\`; the metric \`slotkeeper_shared_key_grants_total\` counts their grants. At a host with keys the weighted
+scheduler is off. Keys in shadow mode change nothing: they leave it on, and [direct callers](sql.md) may use the host.
 
 \`\`\`json
 { "fairQueue": { "hosts": { "api.example.com": { "maxSlotPerHost": 20, "maxSlotPerIp": -1, "keys": { "user": { "slots": 2 }, "tenant": { "slots": 5, "for": { "acme": { "slots": 10 } } } } } } } }

@@ -64,6 +64,20 @@ describe("acquire", () => {
     await fixture.take({ ipBucket: "another" });
   });
 
+  it("treats a null entry of `cost`, `keys` and `used` as absent", async () => {
+    const budgets = { tokens: { limit: 100, perSeconds: 60, default: 7 } };
+    const fixture = await startFixture({
+      config: { fairQueue: { budgets, keys: { tenant: { slots: 1 } }, maxSlotPerIp: -1 } },
+    });
+    const more = { cost: { tokens: null, other: null }, keys: { tenant: null } };
+    for (let count = 0; count < 2; count++) {
+      const { slotToken, ...answer } = await fixture.take(more);
+      expect(answer).toMatchObject({ charged: { tokens: 7 } });
+      const { body } = await fixture.release(slotToken, { used: { tokens: null } });
+      expect(body).not.toHaveProperty("ignored");
+    }
+  });
+
   it("treats an absent, a null and an empty bucket as one shared bucket without a limit of its own", async () => {
     const fixture = await startFixture();
     for (const more of [{}, { ipBucket: "" }, { ipBucket: null }]) await fixture.take(more);

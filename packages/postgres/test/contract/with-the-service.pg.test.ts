@@ -54,6 +54,8 @@ async function catchUp(): Promise<readonly BookRecord[]> {
   return book?.records ?? [];
 }
 
+const TOKENS = { limit: 1, perMs: 1_000, burst: 1, default: 1 };
+
 describe("direct callers and the service share one state", () => {
   it("wide leases and offers of the service count with their widths", async () => {
     const more = { ...direct, p_max_slot_per_host: 4, p_max_slot_per_ip: 3 };
@@ -72,15 +74,29 @@ describe("direct callers and the service share one state", () => {
     ]);
   });
 
+  it.each<[string, object, boolean]>([
+    ["with slots", { slots: 1 }, true],
+    ["that is required", { isRequired: true }, true],
+    ["with slots for one value", { for: { acme: { slots: 1 } } }, true],
+    ["with a budget", { isShadow: true, budgets: { tokens: TOKENS } }, true],
+    ["with a budget for one value", { isShadow: true, for: { acme: { budgets: { tokens: TOKENS } } } }, true],
+    ["in shadow mode", { isShadow: true, slots: 1, isRequired: true, for: { acme: { slots: 2 } } }, false],
+    ["with budgets in shadow mode", { budgets: { tokens: { ...TOKENS, isShadow: true } } }, false],
+  ])("a key %s raises an error for direct callers, unless nothing of it is enforced", async (_, key, isEnforced) => {
+    await host.accept({ head: {}, puts: [limitsOf({ keys: [{ name: "tenant", ...key }] })] });
+    const tried = caller.tryAcquire("", "y", direct);
+    if (isEnforced) await expect(tried).rejects.toThrow(/has budgets or keys, which only the service/);
+    else expect((await tried).status).toBe("ACQUIRED");
+  });
+
   it("a budget raises an error for direct callers, unless it is in shadow mode", async () => {
-    const tokens = { limit: 1, perMs: 1_000, burst: 1, default: 1 };
-    await host.accept({ head: {}, puts: [limitsOf({ budgets: { tokens } })] });
+    await host.accept({ head: {}, puts: [limitsOf({ budgets: { tokens: TOKENS } })] });
     await expect(caller.tryAcquire("", "y", direct)).rejects.toThrow(
       /has budgets or keys, which only the service can charge/,
     );
     await host.accept({ head: {}, puts: [limitsOf({ keys: [{ name: "tenant", slots: 1 }] })] });
     await expect(caller.tryAcquire("", "y", direct)).rejects.toThrow(/has budgets or keys, which only the service/);
-    await host.accept({ head: {}, puts: [limitsOf({ budgets: { tokens: { ...tokens, isShadow: true } } })] });
+    await host.accept({ head: {}, puts: [limitsOf({ budgets: { tokens: { ...TOKENS, isShadow: true } } })] });
     expect((await caller.tryAcquire("", "y", direct)).status).toBe("ACQUIRED");
   });
 

@@ -17,7 +17,8 @@ export const BreakerSchema = Type.Object(propertiesOf(BREAKER_LIMITS), {
 });
 
 const { burst, default: cost, shadow } = propertiesOf(BUDGET_SETTINGS);
-const required = (key: "limit" | "perSeconds") => Type.Number({ exclusiveMinimum: BUDGET_SETTINGS[key].above });
+const required = (key: "limit" | "perSeconds") =>
+  Type.Number({ minimum: BUDGET_SETTINGS[key].min, maximum: BUDGET_SETTINGS[key].max });
 
 const BudgetSchema = Type.Object(
   { limit: required("limit"), perSeconds: required("perSeconds"), burst, default: cost, shadow },
@@ -27,13 +28,14 @@ const BudgetSchema = Type.Object(
 const budgets = Type.Optional(
   recordOf(BudgetSchema, { description: "budgets by name, for example tokens per minute: see below" }),
 );
-const { slots, required: isRequired } = propertiesOf(KEY_SETTINGS);
+const { slots, required: isRequired, shadow: isShadow } = propertiesOf(KEY_SETTINGS);
 const keyLimits = { slots, budgets };
 
 const KeySchema = Type.Object(
   {
     ...keyLimits,
     required: isRequired,
+    shadow: isShadow,
     for: Type.Optional(recordOf(Type.Object(keyLimits, closed), {})),
   },
   closed,

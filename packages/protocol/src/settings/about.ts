@@ -67,6 +67,7 @@ const ABOUT_KEY_LIMITS = {
 export const ABOUT_KEY_SETTINGS = {
   ...ABOUT_KEY_LIMITS,
   required: "`true`: a request without the key is refused",
+  shadow: "`true`: counted, but no request waits for it or is refused; also for its budgets, unless they say otherwise",
   for: ABOUT_KEY_LIMITS,
 } satisfies About<typeof KEY_SETTINGS> & { readonly [key: string]: unknown };
 

@@ -1,14 +1,13 @@
 import type { Settings } from "./setting.ts";
 
-/** The keys of one budget in `budgets`, of `fairQueue` or of a host. */
+/**
+ * The keys of one budget in `budgets`, of `fairQueue`, a host or a key. The bounds keep levels and times exact: the level of a
+ * budget has a relative error of 1e-16, and a budget that needs more than a year to refill is a mistake.
+ */
 export const BUDGET_SETTINGS = {
-  limit: { type: "number", unit: "count", above: 0 },
-  perSeconds: { type: "number", unit: "seconds", above: 0 },
-  burst: {
-    type: "number",
-    unit: "count",
-    above: 0,
-  },
+  limit: { type: "number", unit: "count", min: 1e-6, max: 1e12 },
+  perSeconds: { type: "number", unit: "seconds", min: 1e-3, max: 31_536_000 },
+  burst: { type: "number", unit: "count", min: 1e-6, max: 1e12 },
   default: { type: "number", unit: "count", min: 0, default: 1 },
   shadow: { type: "flag", default: false },
 } as const satisfies Settings;
@@ -42,6 +41,11 @@ export interface BudgetPolicy {
 /** The budgets of a host, by name. */
 export type BudgetPolicies = { readonly [name: string]: BudgetPolicy };
 
+/** Whether requests wait for one of the budgets. */
+export function hasEnforced(budgets: BudgetPolicies | undefined): boolean {
+  return budgets !== undefined && Object.values(budgets).some(({ isShadow }) => isShadow !== true);
+}
+
 /** One budget of a configuration. */
 export interface BudgetConfig {
   readonly limit: number;
@@ -51,8 +55,11 @@ export interface BudgetConfig {
   readonly shadow?: boolean | undefined;
 }
 
-/** Budgets of a configuration in the engine's units. Undefined: there are none. */
-export function resolveBudgets(budgets: { readonly [name: string]: BudgetConfig } = {}): BudgetPolicies | undefined {
+/** Budgets of a configuration in the engine's units. Undefined: there are none. `isShadow`: of those that do not say it. */
+export function resolveBudgets(
+  budgets: { readonly [name: string]: BudgetConfig } = {},
+  isShadow = false,
+): BudgetPolicies | undefined {
   const entries = Object.entries(budgets).map(([name, { limit, perSeconds, burst, default: cost, shadow }]) => [
     name,
     {
@@ -60,7 +67,7 @@ export function resolveBudgets(budgets: { readonly [name: string]: BudgetConfig 
       perMs: perSeconds * 1000,
       burst: burst ?? limit,
       default: cost ?? BUDGET_SETTINGS.default.default,
-      ...(shadow === true ? { isShadow: true } : {}),
+      ...((shadow ?? isShadow) ? { isShadow: true } : {}),
     },
   ]);
   return entries.length === 0 ? undefined : (Object.fromEntries(entries) as BudgetPolicies);
@@ -94,9 +101,9 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
   return [
     ...wrongName,
     ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
-    ...expected("limit", "a number above 0", limit, isAbove0(limit)),
-    ...expected("perSeconds", "a number above 0", perSeconds, isAbove0(perSeconds)),
-    ...expected("burst", "a number above 0", burst, isAbove0(burst)),
+    ...expected("limit", rangeOf("limit"), limit, isWithin("limit", limit)),
+    ...expected("perSeconds", rangeOf("perSeconds"), perSeconds, isWithin("perSeconds", perSeconds)),
+    ...expected("burst", rangeOf("burst"), burst, isWithin("burst", burst)),
     ...expected(
       "default",
       "a number from 0 to `burst`",
@@ -111,6 +118,14 @@ export function isRecord(value: unknown): value is { readonly [field: string]: u
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function isAbove0(value: unknown): boolean {
-  return Number.isFinite(value) && (value as number) > 0;
+type Bounded = "limit" | "perSeconds" | "burst";
+
+function isWithin(field: Bounded, value: unknown): boolean {
+  const { min, max } = BUDGET_SETTINGS[field];
+  return typeof value === "number" && value >= min && value <= max;
+}
+
+function rangeOf(field: Bounded): string {
+  const { min, max } = BUDGET_SETTINGS[field];
+  return `a number from ${min} to ${max}`;
 }

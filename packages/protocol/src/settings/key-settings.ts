@@ -3,6 +3,7 @@ import {
   type BudgetConfig,
   type BudgetPolicies,
   budgetProblems,
+  hasEnforced,
   isRecord,
   NAME,
   resolveBudgets,
@@ -13,6 +14,7 @@ import type { Settings } from "./setting.ts";
 export const KEY_SETTINGS = {
   slots: { type: "integer", unit: "count", min: 1 },
   required: { type: "flag", default: false },
+  shadow: { type: "flag", default: false },
 } as const satisfies Settings;
 
 /** The key that every request with a bucket has: the bucket itself. It takes budgets only. */
@@ -28,6 +30,8 @@ export interface KeyLimits {
 export interface KeyPolicy extends KeyLimits {
   readonly name: string;
   readonly isRequired?: true;
+  /** Its slots are counted, but not enforced, and no request is refused because it lacks the key. */
+  readonly isShadow?: true;
   /** The whole limits of values that have their own. */
   readonly for?: { readonly [value: string]: KeyLimits };
 }
@@ -40,17 +44,20 @@ interface ValueConfig {
 /** One key of a configuration. */
 interface KeyConfig extends ValueConfig {
   readonly required?: boolean | undefined;
+  readonly shadow?: boolean | undefined;
   readonly for?: { readonly [value: string]: ValueConfig } | undefined;
 }
 
 /** Keys of a configuration in the engine's units, from narrow to wide. A list: JSON columns do not keep the order of names. */
 export function resolveKeys(keys: { readonly [name: string]: KeyConfig } = {}): readonly KeyPolicy[] | undefined {
-  const policies = Object.entries(keys).map(([name, { required, for: values, ...limits }]): KeyPolicy => {
-    const own = Object.entries(values ?? {}).map(([value, more]) => [value, limitsOf(limits, more)]);
+  const policies = Object.entries(keys).map(([name, { required, shadow, for: values, ...limits }]): KeyPolicy => {
+    const isShadow = shadow === true;
+    const own = Object.entries(values ?? {}).map(([value, more]) => [value, limitsOf(limits, isShadow, more)]);
     return {
       name,
-      ...limitsOf(limits),
+      ...limitsOf(limits, isShadow),
       ...(required === true ? { isRequired: true } : {}),
+      ...(isShadow ? { isShadow } : {}),
       ...(own.length === 0 ? {} : { for: Object.fromEntries(own) as { readonly [value: string]: KeyLimits } }),
     };
   });
@@ -58,15 +65,32 @@ export function resolveKeys(keys: { readonly [name: string]: KeyConfig } = {}): 
 }
 
 /** A value of `for` keeps what it does not name. */
-function limitsOf(limits: ValueConfig, own: ValueConfig = {}): KeyLimits {
+function limitsOf(limits: ValueConfig, isShadow: boolean, own: ValueConfig = {}): KeyLimits {
   const slots = own.slots ?? limits.slots;
-  const budgets = resolveBudgets({ ...limits.budgets, ...own.budgets });
+  const budgets = resolveBudgets({ ...limits.budgets, ...own.budgets }, isShadow);
   return { ...(isAbsent(slots) ? {} : { slots }), ...(budgets === undefined ? {} : { budgets }) };
 }
 
 /** The limits of one value of a key. */
 export function keyLimitsOf(key: KeyPolicy, value: string): KeyLimits {
   return key.for !== undefined && Object.hasOwn(key.for, value) ? (key.for[value] as KeyLimits) : key;
+}
+
+/** The slots that requests with this value wait for. Infinity: they do not wait. */
+export function enforcedSlotsOf(key: KeyPolicy, value: string): number {
+  return (key.isShadow === true ? undefined : keyLimitsOf(key, value).slots) ?? Number.POSITIVE_INFINITY;
+}
+
+/** Whether requests with this value wait for its slots or budgets. */
+export function holdsBack(key: KeyPolicy, value: string): boolean {
+  return enforcedSlotsOf(key, value) < Number.POSITIVE_INFINITY || hasEnforced(keyLimitsOf(key, value).budgets);
+}
+
+/** Whether a request can wait or be refused because of the key. */
+export function isEnforced(key: KeyPolicy): boolean {
+  const all: KeyLimits[] = [key, ...Object.values(key.for ?? {})];
+  const isLimited = key.isRequired === true || all.some(({ slots }) => slots !== undefined);
+  return (isLimited && key.isShadow !== true) || all.some(({ budgets }) => hasEnforced(budgets));
 }
 
 /** What is wrong with the keys of a configuration, as a sentence each, with the path of the key. */
@@ -81,15 +105,18 @@ export function keyProblems(keys: unknown, path: string): string[] {
 
 function keyProblem(name: string, key: unknown, path: string): string[] {
   if (!isRecord(key)) return [`Expected \`${path}\` to be an object, got ${JSON.stringify(key)}`];
-  const { required, for: values, ...limits } = key;
+  const { required, shadow, for: values, ...limits } = key;
+  const flags = { required, shadow };
   const isNamed = NAME.test(name);
   return [
     ...(isNamed
       ? []
       : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`]),
-    ...(isAbsent(required) || typeof required === "boolean"
-      ? []
-      : [`Expected \`${path}.required\` to be true or false, got ${JSON.stringify(required)}`]),
+    ...Object.entries(flags).flatMap(([flag, value]) =>
+      isAbsent(value) || typeof value === "boolean"
+        ? []
+        : [`Expected \`${path}.${flag}\` to be true or false, got ${JSON.stringify(value)}`],
+    ),
     ...(name === BUCKET_KEY ? bucketProblems(key, path) : []),
     ...limitsProblems(limits, path),
     ...(isAbsent(values) ? [] : valueProblems(values, `${path}.for`)),

@@ -1,4 +1,11 @@
-import { amountOf, type BudgetPolicies, type BudgetPolicy, type KeyPolicy, keyLimitsOf } from "@slotkeeper/protocol";
+import {
+  amountOf,
+  type BudgetPolicies,
+  type BudgetPolicy,
+  type Costs,
+  type KeyPolicy,
+  keyLimitsOf,
+} from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
 import { valueOf } from "./ladder.ts";
 import type { WaiterRecord } from "./records.ts";
@@ -88,6 +95,12 @@ export function limitOfAccount({ name, key }: Account): string {
 export function keyOfAccount(account: string): string | undefined {
   const start = account.indexOf(" ") + 1;
   return start > 0 && account.includes(" ", start) ? account.slice(start) : undefined;
+}
+
+/** The keys whose shared state a grant was charged to. */
+export function sharedKeysOf(costs: Costs): string[] {
+  const shared = Object.keys(costs).filter((account) => account.split(" ").length === 2);
+  return [...new Set(shared.map((account) => account.split(" ")[1] as string))];
 }
 
 /** The limits of an account. Undefined: the host does not have it any more. */

@@ -1,4 +1,4 @@
-import { type KeyValues, widthOf } from "@slotkeeper/protocol";
+import { widthOf } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
 import type { Order } from "../order/contract.ts";
 import type { WeightedSettings } from "../order/weighted/numbers.ts";
@@ -156,9 +156,9 @@ export class BookIndex {
     return this.#refills ?? NO_REFILLS;
   }
 
-  /** Whether leases and offers of these keys have more slots than a limit that was lowered since. */
-  isOverKeys(keys: KeyValues | undefined): boolean {
-    return keys !== undefined && this.#waiters?.ladder?.isOver(keys) === true;
+  /** The keys, for what is held: their waiters may not be up to date. */
+  get heldKeys(): Pick<Ladder, "isOver" | "shortOf"> | undefined {
+    return this.#waiters?.ladder;
   }
 
   /** The key at which a waiter is held back. */

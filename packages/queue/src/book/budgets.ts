@@ -1,4 +1,4 @@
-import { amountOf, type BudgetPolicy, type Costs, type KeyPolicy } from "@slotkeeper/protocol";
+import { amountOf, type BudgetPolicy, type Costs, type KeyPolicy, widthOf } from "@slotkeeper/protocol";
 import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } from "slotkeeper/parts";
 import { type Account, accountsOf, budgetOfAccount, keyAccounts, limitOfAccount, policyOfAccount } from "./accounts.ts";
 import type { Book } from "./book.ts";
@@ -16,11 +16,12 @@ import type { Charge, LeaseRecord, WaiterRecord } from "./records.ts";
  * PAY4 A debt is at most one limit. It comes from a settlement, or from a grant in shadow mode. Nothing is granted from a
  *   budget in debt that is enforced.
  * PAY5 Changed limits keep what was spent, in units and by name. A budget without a record is full.
- * PAY6 A budget in shadow mode is charged as if it were enforced, but holds back no grant. A grant that found it short
- *   says so (`Charge.short`).
+ * PAY6 A budget in shadow mode is charged as if it were enforced, but holds back no grant. A grant that found it, or the
+ *   slots of a key in shadow mode, short says so (`Charge.short`).
  */
 
 const NO_COSTS: Costs = {};
+const NO_NAMES: readonly string[] = [];
 
 interface Missing {
   readonly name: string;
@@ -62,15 +63,17 @@ function payableFrom(book: Book, { account, budget, amount }: Account): number {
 export function pay(book: Book, asking: Asking): Charge | undefined {
   const accounts = accountsOf(book.policy, asking, book.index.refills);
   const { demand } = asking;
-  if (accounts.length === 0 && demand === undefined) return undefined;
+  const shortKeys = book.index.heldKeys?.shortOf(asking, widthOf(demand)) ?? NO_NAMES;
+  if (accounts.length === 0 && demand === undefined && shortKeys.length === 0) return undefined;
   const costs: { [account: string]: number } = {};
-  let short: string[] | undefined;
+  let short: Set<string> | undefined = shortKeys.length === 0 ? undefined : new Set(shortKeys);
   for (const account of accounts) {
     const { charged, isShort } = payOne(book, account);
     costs[account.account] = charged;
-    if (isShort) (short ??= []).push(limitOfAccount(account));
+    if (isShort) (short ??= new Set()).add(limitOfAccount(account));
   }
-  return { at: book.now, costs, asked: demand, short, counted: countGrant(book, lineOfWaiter(asking), demand?.cost) };
+  const counted = countGrant(book, lineOfWaiter(asking), demand?.cost);
+  return { at: book.now, costs, asked: demand, short: short && [...short], counted };
 }
 
 /** PAY6: a budget in shadow mode is charged although it is short, as a debt of at most one limit. */

@@ -1,4 +1,12 @@
-import { BUCKET_KEY, type KeyPolicy, type KeyValues, keyLimitsOf, SHARED_BUCKET } from "@slotkeeper/protocol";
+import {
+  BUCKET_KEY,
+  enforcedSlotsOf,
+  holdsBack,
+  type KeyPolicy,
+  type KeyValues,
+  keyLimitsOf,
+  SHARED_BUCKET,
+} from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
 import { isOlder, type WaiterEntry } from "./bucket.ts";
 import type { WaiterRecord } from "./records.ts";
@@ -14,9 +22,12 @@ import type { WaiterRecord } from "./records.ts";
  *   line.
  * LADDER3 A waiter at a rung has no place in the pool. So those that could not be granted never hide one that could.
  * LADDER4 What is derived depends on the records and the time alone, not on the order of events.
+ * LADDER5 A value without limits, or with all of them in shadow mode, has no rung: its waiters pass it in any order.
  * Cost: O(log n) for each rung of a waiter that changes; a grant moves at most one waiter per rung. Nothing is searched,
  * except while more values have spent budgets than the host keeps (`budgets.ts`): then their lines are checked together.
  */
+
+type Asking = Pick<WaiterRecord, "bucket" | "demand">;
 
 /** One waiter at one rung. */
 export interface Rung {
@@ -42,8 +53,7 @@ export class KeyUse {
   }
 
   hasSlots(width: number): boolean {
-    const { slots = Number.POSITIVE_INFINITY } = this.key === undefined ? {} : keyLimitsOf(this.key, this.value);
-    return this.inFlight + width <= slots;
+    return this.key === undefined || this.inFlight + width <= enforcedSlotsOf(this.key, this.value);
   }
 }
 
@@ -149,7 +159,7 @@ export class Ladder {
   }
 
   /** Whether leases and offers of these keys have more slots than a limit that was lowered since. */
-  isOver(keys: KeyValues): boolean {
+  isOver(keys: KeyValues = {}): boolean {
     return Object.entries(keys).some(([name, value]) => this.#uses.get(useId(name, value))?.hasSlots(0) === false);
   }
 
@@ -162,9 +172,21 @@ export class Ladder {
     for (const line of this.lines) this.#changed(line);
   }
 
-  /** Whether the waiter has keys of the host. */
-  concerns(record: Pick<WaiterRecord, "bucket" | "demand">): boolean {
-    return this.#keys?.some((key) => valueOf(key, record) !== undefined) === true;
+  /** Whether the waiter may have to wait for keys of the host. */
+  concerns(record: Asking): boolean {
+    return this.#keys?.some((key) => rungValue(key, record) !== undefined) === true;
+  }
+
+  /** The keys in shadow mode that would hold the request back for their slots, or refuse it because it lacks them. */
+  shortOf(record: Asking, width: number): string[] {
+    const short = (this.#keys ?? []).filter((key) => {
+      if (key.isShadow !== true) return false;
+      const value = valueOf(key, record);
+      if (value === undefined) return key.isRequired === true;
+      const { inFlight = 0 } = this.#uses.get(useId(key.name, value)) ?? {};
+      return inFlight + width > (keyLimitsOf(key, value).slots ?? Number.POSITIVE_INFINITY);
+    });
+    return short.map(({ name }) => `key:${name}`);
   }
 
   /** Whether all its keys have room for a waiter, if no other waits. */
@@ -182,7 +204,7 @@ export class Ladder {
   enter(entry: WaiterEntry): void {
     const { record, bucket } = entry;
     entry.rungs = (this.#keys ?? []).flatMap((key) => {
-      const value = valueOf(key, record);
+      const value = rungValue(key, record);
       return value === undefined
         ? []
         : [{ entry, line: this.#lineOf(key.name, value, bucket.ofClass.name), rungIndex: -1 }];
@@ -323,13 +345,16 @@ export class Ladder {
 export const NO_RUNGS: readonly Rung[] = [];
 
 /** The value of a request for a key. Undefined: the key does not limit it. */
-export function valueOf(
-  { name }: KeyPolicy,
-  { bucket, demand }: Pick<WaiterRecord, "bucket" | "demand">,
-): string | undefined {
+export function valueOf({ name }: KeyPolicy, { bucket, demand }: Asking): string | undefined {
   if (name === BUCKET_KEY) return bucket === SHARED_BUCKET ? undefined : bucket;
   const keys = demand?.keys;
   return keys !== undefined && Object.hasOwn(keys, name) ? keys[name] : undefined;
+}
+
+/** LADDER5. Undefined: the request has no rung of this key. */
+function rungValue(key: KeyPolicy, asking: Asking): string | undefined {
+  const value = valueOf(key, asking);
+  return value !== undefined && holdsBack(key, value) ? value : undefined;
 }
 
 function useId(name: string, value: string): string {

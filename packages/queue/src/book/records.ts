@@ -48,7 +48,7 @@ export interface Charge {
   readonly costs: Costs;
   /** What the request asked for, with the keys whose slots it occupies. A repeated request must ask for the same. */
   readonly asked?: Demand | undefined;
-  /** Limits in shadow mode that the grant would have waited for, such as `budget:tokens`. Absent: none. */
+  /** Limits in shadow mode that the grant would have waited for, such as `budget:tokens` or `key:tenant`. Absent: none. */
   readonly short?: readonly string[] | undefined;
   /** What the order by a budget counts for it (`charged.ts`). Absent: nothing. */
   readonly counted?: number | undefined;

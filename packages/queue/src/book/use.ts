@@ -77,11 +77,12 @@ export function isInShare(book: Book, name: string): boolean {
 }
 
 /**
- * Call before a waiter leaves. The other numbers of an account are kept for `idleMs` after the last waiter of the bucket,
- * and the account says when that was.
+ * Call before a waiter leaves. The other numbers of an account are kept for `idleMs` after the bucket was last active, and
+ * the account says when that was. A bucket whose waiters all stand at keys is idle.
  */
 export function leave(book: Book, name: string): void {
-  if (book.index.bucket(name)?.hasNumbers === true) charge(book, name);
+  const bucket = book.index.bucket(name);
+  if (bucket?.hasNumbers === true && bucket.isActive) charge(book, name);
 }
 
 /** Deletes the account of a bucket without slots or waiters if that changes no decision (USE4). */

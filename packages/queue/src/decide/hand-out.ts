@@ -1,4 +1,5 @@
 import { classOf } from "@slotkeeper/protocol";
+import { sharedKeysOf } from "../book/accounts.ts";
 import { addWait } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { phaseFor, throttleFor, viewBreaker } from "../book/breaker.ts";
@@ -37,7 +38,8 @@ export function collectOffers(deciding: Deciding): void {
 
 function isOverLimit(book: Book, { bucket, charge: paid }: OfferRecord): boolean {
   const ofClass = book.index.ofClass(classOf(paid?.asked));
-  if (book.index.isOverKeys(paid?.asked?.keys) || (ofClass !== undefined && roomOf(book, ofClass) < 0)) return true;
+  const isOver = book.index.heldKeys?.isOver(paid?.asked?.keys) === true;
+  if (isOver || (ofClass !== undefined && roomOf(book, ofClass) < 0)) return true;
   return book.inFlight > book.head.slots || book.index.heldBy(bucket) > bucketLimit(book.policy, bucket);
 }
 
@@ -166,6 +168,8 @@ export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean)
     const { fence, session, bucket, charge: paid } = grantLease(book, waiter, { token, instance, isProbe });
     deciding.notes.push({ kind: "granted", session, bucket, fence, waitedMs: Math.max(0, waitedMs) });
     for (const limit of paid?.short ?? []) deciding.notes.push({ kind: "short", bucket, limit });
+    if (book.policy.keys !== undefined && paid !== undefined)
+      for (const key of sharedKeysOf(paid.costs)) deciding.notes.push({ kind: "shared", bucket, key });
     return;
   }
   const isHere = waiter.instance === instance;

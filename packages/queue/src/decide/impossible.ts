@@ -1,4 +1,4 @@
-import { BUCKET_KEY, classOf, type Demand, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
+import { BUCKET_KEY, classOf, type Demand, enforcedSlotsOf, widthOf } from "@slotkeeper/protocol";
 import { accountsOf } from "../book/accounts.ts";
 import type { Book } from "../book/book.ts";
 import { classPolicy } from "../book/classes.ts";
@@ -26,9 +26,8 @@ function tooWide({ policy }: Book, asking: Asking, slots: number): Impossible | 
     return { field: "width", value, most: ceiling, limit: `the ceiling of \`classes.${classOf(asking.demand)}\`` };
   for (const key of policy.keys ?? []) {
     const own = valueOf(key, asking);
-    const ofKey = own === undefined ? undefined : keyLimitsOf(key, own).slots;
-    if (ofKey !== undefined && value > ofKey)
-      return { field: "width", value, most: ofKey, limit: `the slots of \`keys.${key.name}\`` };
+    const ofKey = own === undefined ? Number.POSITIVE_INFINITY : enforcedSlotsOf(key, own);
+    if (value > ofKey) return { field: "width", value, most: ofKey, limit: `the slots of \`keys.${key.name}\`` };
   }
   return undefined;
 }
@@ -52,7 +51,9 @@ export function unknownDemand({ policy }: Book, demand: Demand | undefined): Imp
   const key = Object.keys(keys).find((one) => one === BUCKET_KEY || !known.some(({ name }) => name === one));
   if (key !== undefined) return absent(`keys.${key}`, keys[key], "key");
   if (named !== undefined && !Object.hasOwn(policy.classes ?? {}, named)) return absent("class", named, "class");
-  const missing = known.find(({ name, isRequired }) => isRequired === true && !Object.hasOwn(keys, name));
+  const missing = known.find(
+    ({ name, isRequired, isShadow }) => isRequired === true && isShadow !== true && !Object.hasOwn(keys, name),
+  );
   if (missing === undefined) return undefined;
   return { field: `keys.${missing.name}`, value: undefined, most: undefined, limit: "because the host requires it" };
 }

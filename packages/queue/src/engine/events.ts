@@ -65,8 +65,10 @@ export type QueueEvent =
   | { readonly type: "late-release"; readonly host: string | undefined }
   /** A lease that expired without a release. */
   | { readonly type: "reclaimed"; readonly host: string; readonly bucket: string; readonly fence: number }
-  /** A slot was granted that would have waited for this limit, such as `budget:tokens`, if it were enforced. */
+  /** A slot was granted that would have waited for this limit, such as `budget:tokens` or `key:tenant`, or been refused, if it were enforced. */
   | { readonly type: "shadow-short"; readonly host: string; readonly bucket: string; readonly limit: string }
+  /** A slot was granted whose value shares one state of this key with others, because the host keeps too many values. */
+  | { readonly type: "shared-state"; readonly host: string; readonly bucket: string; readonly key: string }
   /** A request used more of a budget than its largest debt: these units are not charged. */
   | {
       readonly type: "budget-excess";
@@ -138,6 +140,8 @@ export function eventOf(host: string, note: Note): QueueEvent {
       return { type: "reclaimed", host, bucket, fence: note.fence };
     case "short":
       return { type: "shadow-short", host, bucket, limit: note.limit };
+    case "shared":
+      return { type: "shared-state", host, bucket, key: note.key };
     case "excess":
       return { type: "budget-excess", host, bucket, budget: note.budget, units: note.units };
     case "refused":

@@ -1,5 +1,5 @@
-import { type HostConfig, SEMAPHORE_PREFIX, type ServiceConfig } from "@slotkeeper/protocol";
-import { type QueueOptions, resolveOptions } from "@slotkeeper/queue";
+import { BUCKET_KEY, type HostConfig, isEnforced, SEMAPHORE_PREFIX, type ServiceConfig } from "@slotkeeper/protocol";
+import { constraintsOf, isConstrained, type QueueOptions, resolveOptions } from "@slotkeeper/queue";
 import { fieldName } from "../words/validator.ts";
 import { type Advice, adviceIf } from "./advice.ts";
 
@@ -56,31 +56,62 @@ function ofService({ limits }: ServiceConfig, options: QueueOptions): Advice[] {
 }
 
 function hostAdvice(path: string, own: HostConfig, all: HostConfig, options: QueueOptions): Advice[] {
-  return [...slotAdvice(path, own, all, options), ...budgetAdvice(path, own.budgets, options)];
+  const ofKeys = Object.entries(own.keys ?? {}).flatMap(([name, { budgets, shadow }]) =>
+    budgetAdvice(`${path}.keys.${name}`, budgets, shadow, options),
+  );
+  return [
+    ...slotAdvice(path, own, all, options),
+    ...budgetAdvice(path, own.budgets, false, options),
+    ...ofKeys,
+    ...narrowBuckets(path, own, all),
+    ...schedulerAdvice(path, own, options),
+  ];
 }
 
-function budgetAdvice(path: string, budgets: HostConfig["budgets"] = {}, options: QueueOptions): Advice[] {
-  const { maxWaitMs, scheduler } = options;
-  const slow = Object.entries(budgets).flatMap(([name, { limit, perSeconds, default: cost = 1, shadow }]) => {
+/** `isTried`: budgets that do not say it are in shadow mode. */
+function budgetAdvice(
+  path: string,
+  budgets: HostConfig["budgets"] = {},
+  isTried = false,
+  { maxWaitMs }: QueueOptions,
+): Advice[] {
+  return Object.entries(budgets).flatMap(([name, { limit, perSeconds, default: cost = 1, shadow = isTried }]) => {
     const refillMs = Math.round((cost * perSeconds * 1000) / limit);
     return adviceIf(
-      refillMs > maxWaitMs && shadow !== true,
+      refillMs > maxWaitMs && !shadow,
       "LIMITS_CONFLICT",
       `\`${path}.budgets.${name}\` needs ${refillMs} ms to refill its \`default\` (${cost}), longer than \`fairQueue.maxWaitMs\` (${maxWaitMs})`,
       "a request that finds the budget empty times out before it could be granted",
       "Raise `limit` or `maxWaitMs`, or lower `perSeconds` or `default`.",
     );
   });
-  return [
-    ...slow,
-    ...adviceIf(
-      scheduler.isEnabled && Object.values(budgets).some(({ shadow }) => shadow !== true),
+}
+
+function schedulerAdvice(path: string, own: HostConfig, { scheduler }: QueueOptions): Advice[] {
+  return (["budgets", "keys", "classes"] as const).flatMap((name) =>
+    adviceIf(
+      scheduler.isEnabled && isConstrained(constraintsOf({ [name]: own[name] })),
       "LIMITS_CONFLICT",
-      `\`${path}.budgets\` turns off \`fairQueue.weightedScheduler\``,
-      "at a host with budgets, `order` alone chooses the next bucket",
-      "Disable the scheduler, or remove the budgets.",
+      `\`${path}.${name}\` turns off \`fairQueue.weightedScheduler\``,
+      "at a host with budgets, keys or classes, `order` alone chooses the next bucket",
+      `Disable the scheduler, or remove the ${name}.`,
     ),
-  ];
+  );
+}
+
+/** The oldest request of a value may wait for its bucket. Those behind it wait, too, although their buckets have room. */
+function narrowBuckets(path: string, own: HostConfig, { keys, maxSlotPerIp = 0 }: HostConfig): Advice[] {
+  if (keys === undefined || (own.keys === undefined && own.maxSlotPerIp === undefined)) return [];
+  const wider = constraintsOf({ keys }).keys?.find(
+    (key) => key.name !== BUCKET_KEY && isEnforced(key) && (key.slots ?? Number.POSITIVE_INFINITY) > maxSlotPerIp,
+  );
+  return adviceIf(
+    wider !== undefined && maxSlotPerIp > 0,
+    "LIMITS_CONFLICT",
+    `\`${path}.maxSlotPerIp\` (${maxSlotPerIp}) limits a bucket to fewer slots than \`keys.${wider?.name}\` limits a value`,
+    "if a value has requests of several buckets, its oldest request holds back the others while the bucket of the oldest is full",
+    "Set `maxSlotPerIp` to -1, and limit users by a key, narrower keys first. If each value has one bucket only, this is no problem.",
+  );
 }
 
 /** `own` has the keys that this level sets. A conflict is reported at the level that sets one of its keys. */

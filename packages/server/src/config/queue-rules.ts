@@ -1,4 +1,11 @@
-import { budgetProblems, type HostLimitsConfig, LIMITS, orderProblems, type ServiceConfig } from "@slotkeeper/protocol";
+import {
+  budgetProblems,
+  type HostLimitsConfig,
+  keyProblems,
+  LIMITS,
+  orderProblems,
+  type ServiceConfig,
+} from "@slotkeeper/protocol";
 import { fieldName } from "../words/validator.ts";
 
 /** An invalid combination of keys, as a sentence, and the keys that it is about. */
@@ -23,10 +30,13 @@ export function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[]
   return problems;
 }
 
-/** What the schema does not know: names of budgets, their number, and a usual cost that no grant could pay. */
-function costProblems(path: string, { budgets = {} }: HostLimitsConfig): CrossProblem[] {
-  const about = [`${path}.budgets`];
-  return budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets).map((message) => ({ about, message }));
+/** What the schema does not know: names of budgets and keys, their number, and a usual cost that no grant could pay. */
+function costProblems(path: string, { budgets = {}, keys = {} }: HostLimitsConfig): CrossProblem[] {
+  const ofBudgets = budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets);
+  return [
+    ...ofBudgets.map((message) => ({ about: [`${path}.budgets`], message })),
+    ...keyProblems(keys, `${path}.keys`).map((message) => ({ about: [`${path}.keys`], message })),
+  ];
 }
 
 /** An order by a budget that the host does not have. A problem of inherited keys alone is reported where they are set. */

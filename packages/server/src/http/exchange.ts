@@ -110,9 +110,21 @@ export function parseBody(text: string, isUtf8: () => boolean): Body {
   return { kind: "object", value: withoutNulls(value as JsonObject) };
 }
 
+/** `null` counts as absent, also in a map like `cost`. */
 function withoutNulls(value: JsonObject): JsonObject {
-  if (!Object.values(value).includes(null)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null));
+  const items = Object.values(value);
+  if (!items.some((item) => typeof item === "object")) return value;
+  const entries = Object.entries(value).map(([key, item]) => [key, isMap(item) ? given(item) : item]);
+  return given(Object.fromEntries(entries) as JsonObject);
+}
+
+function given(map: JsonObject): JsonObject {
+  if (!Object.values(map).includes(null)) return map;
+  return Object.fromEntries(Object.entries(map).filter(([, item]) => item !== null));
+}
+
+function isMap(item: unknown): item is JsonObject {
+  return typeof item === "object" && item !== null && !Array.isArray(item);
 }
 
 /** The fields of a body; `undefined` if they are invalid, which is then answered. */

@@ -13,6 +13,7 @@ export class HostActivity {
   rejects = 0;
   excess = 0;
   short = 0;
+  shared = 0;
   /** Whether something happened since the last sample. */
   isStirred = true;
 
@@ -47,7 +48,7 @@ export class Activity {
   readonly #now: () => number;
   readonly #all: HistoryRing;
   readonly hosts: BusiestHosts<HostActivity>;
-  readonly rest = { grants: 0, rejects: 0, excess: 0, short: 0 };
+  readonly rest = { grants: 0, rejects: 0, excess: 0, short: 0, shared: 0 };
   #samples = 0;
   #readAt = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -83,6 +84,9 @@ export class Activity {
         return;
       case "shadow-short":
         (this.hosts.get(event.host) ?? this.rest).short++;
+        return;
+      case "shared-state":
+        (this.hosts.get(event.host) ?? this.rest).shared++;
         return;
       case "cycle":
       case "late-release":

@@ -94,8 +94,14 @@ export const HOST_METRICS = {
   ),
   shadowShort: counter(
     "slotkeeper_shadow_short_total",
-    "Grants that would have waited for a limit in shadow mode, once for each such limit, by host like the grants",
+    "Grants that would have waited or been refused because of a limit in shadow mode, once for each such limit, by host like the grants",
     byActivity("short"),
+    "host",
+  ),
+  sharedState: counter(
+    "slotkeeper_shared_key_grants_total",
+    "Grants that were charged to the budgets that values of a key share, because the host keeps 10,000 values, by host like the grants",
+    byActivity("shared"),
     "host",
   ),
 } satisfies Record<string, Metric>;

@@ -20,7 +20,7 @@ export function byHost(field: "inFlight" | "slots" | "waiting"): (scraped: Scrap
 }
 
 /** A count of each shown host, and of all other hosts together. */
-export function byActivity(what: "grants" | "rejects" | "excess" | "short"): (scraped: Scraped) => Series[] {
+export function byActivity(what: "grants" | "rejects" | "excess" | "short" | "shared"): (scraped: Scraped) => Series[] {
   return ({ hosts, sources }) => [
     ...hosts.map(({ label, activity }) => [label, activity[what]] as const),
     [OTHER_HOSTS, sources.telemetry.activity.rest[what]],

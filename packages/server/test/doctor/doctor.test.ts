@@ -81,6 +81,22 @@ describe("the configuration", () => {
       { weightedScheduler: { enabled: true }, hosts: { "a.example": { budgets: { tokens: TOKENS } } } },
       '`fairQueue.hosts["a.example"].budgets` turns off `fairQueue.weightedScheduler`',
     ],
+    [
+      { weightedScheduler: { enabled: true }, maxSlotPerIp: -1, keys: { tenant: { slots: 2 } } },
+      "`fairQueue.keys` turns off `fairQueue.weightedScheduler`",
+    ],
+    [
+      { weightedScheduler: { enabled: true }, classes: { chat: { weight: 2 } } },
+      "`fairQueue.classes` turns off `fairQueue.weightedScheduler`",
+    ],
+    [
+      { hosts: { "a.example": { keys: { tenant: { slots: 2 } } } } },
+      '`fairQueue.hosts["a.example"].maxSlotPerIp` (1) limits a bucket to fewer slots than `keys.tenant` limits a value',
+    ],
+    [
+      { maxSlotPerIp: -1, keys: { tenant: { budgets: { tokens: { limit: 1, perSeconds: 60 } } } } },
+      "`fairQueue.keys.tenant.budgets.tokens` needs 60000 ms to refill its `default` (1)",
+    ],
     [{ hosts: { "a.example": { maxSlotPerHost: 1, maxSlotPerIp: 2 } } }, '`fairQueue.hosts["a.example"].maxSlotPerIp`'],
   ])("limits that do not work together: %j", async (fairQueue, found) => {
     const conflict = finding(await diagnosisOf({ fairQueue }), "LIMITS_CONFLICT");
@@ -94,11 +110,38 @@ describe("the configuration", () => {
       "Expected `fairQueue.budgets.tokens.default` to be a number from 0 to `burst`, got 11.",
     ],
     [{ Tokens: TOKENS }, "Expected the name `fairQueue.budgets.Tokens` to be 1 to 32 characters"],
-    [{ tokens: { limit: 0, perSeconds: 1 } }, "Expected `fairQueue.budgets.tokens.limit` to be above 0, got 0 (flag)."],
+    [
+      { tokens: { limit: 0, perSeconds: 1 } },
+      "Expected `fairQueue.budgets.tokens.limit` to be at least 0.000001, got 0 (flag).",
+    ],
   ])("budgets that cannot work are problems of the configuration, each once: %j", async (budgets, found) => {
     const diagnosis = await diagnosisOf({ fairQueue: { budgets } });
     expect(reported(diagnosis)).toEqual(["problem CONFIG_INVALID"]);
     expect(finding(diagnosis, "CONFIG_INVALID").found.startsWith(found)).toBe(true);
+  });
+
+  it.each([
+    [{ limit: 1e-305, perSeconds: 1 }, "limit` to be at least 0.000001"],
+    [{ limit: 1, perSeconds: 1e308 }, "perSeconds` to be at most 31536000"],
+    [{ limit: 1, perSeconds: 1, burst: 1e300 }, "burst` to be at most 1000000000000"],
+  ])("a budget outside its bounds is a problem: %j", async (tokens, found) => {
+    const diagnosis = await diagnosisOf({ fairQueue: { keys: { tenant: { budgets: { tokens } } } } });
+    expect(finding(diagnosis, "CONFIG_INVALID").found).toContain(found);
+  });
+
+  it.each([
+    [{ Tenant: { slots: 1 } }, "Expected the name `fairQueue.keys.Tenant` to be 1 to 32 characters"],
+    [{ bucket: { slots: 1 } }, "Expected `fairQueue.keys.bucket` to have budgets only"],
+    [{ tenant: { slots: 1, shadow: "yes" } }, "Expected `fairQueue.keys.tenant.shadow` to be true or false"],
+  ])("keys that cannot work are problems of the configuration: %j", async (keys, found) => {
+    expect(finding(await diagnosisOf({ fairQueue: { keys } }), "CONFIG_INVALID").found).toContain(found);
+  });
+
+  it("limits in shadow mode conflict with nothing", async () => {
+    const tokens = { limit: 1, perSeconds: 60 };
+    const keys = { tenant: { slots: 2, shadow: true, budgets: { tokens } } };
+    const diagnosis = await diagnosisOf({ fairQueue: { weightedScheduler: { enabled: true }, keys } });
+    expect(reported(diagnosis)).toEqual([]);
   });
 
   it("budgets of a named semaphore have no effect", async () => {

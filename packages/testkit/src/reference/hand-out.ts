@@ -169,8 +169,8 @@ export class HandOut extends SlotsAndEnds {
 
   keySlots(key: KeyPolicy, asking: Asking): number {
     const value = this.valueOf(key, asking);
-    const { slots = Number.POSITIVE_INFINITY } = value === undefined ? {} : keyLimitsOf(key, value);
-    return slots;
+    const isLimit = value !== undefined && key.isShadow !== true;
+    return (isLimit ? keyLimitsOf(key, value).slots : undefined) ?? Number.POSITIVE_INFINITY;
   }
 
   endImpossible(): void {

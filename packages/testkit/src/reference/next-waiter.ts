@@ -182,9 +182,9 @@ export class NextWaiter extends State {
     return among.toSorted((a, b) => compared(keys(a), keys(b)));
   }
 
-  /** At a host with budgets or keys the weighted scheduler is off. */
+  /** At a host with budgets or keys the weighted scheduler is off, unless they are only tried. */
   isWeighted({ scheduler }: DecideContext): boolean {
-    return scheduler.isEnabled && !this.isBudgeted && this.policy.keys === undefined;
+    return scheduler.isEnabled && !this.isBudgeted && !this.isKeyed;
   }
 
   giveBackCosts(slot: Slot): void {

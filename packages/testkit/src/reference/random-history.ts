@@ -84,10 +84,15 @@ export function randomHistory(seed: number): History {
   );
   const { collectMs, weightedScheduler } = config as Required<FairQueueConfig>;
   // Drawn from other sources, so that the seeds that were found so far are the same histories, apart from shadows and keys.
-  const [more, ofKeys] = [new Random(seed ^ 0x5eed), new Random(seed + 1_000_003)];
+  const [more, ofKeys, tried] = [seed ^ 0x5eed, seed + 1_000_003, seed + 2_000_003].map((one) => new Random(one)) as [
+    Random,
+    Random,
+    Random,
+  ];
   const other = { ...randomConfig(random), collectMs, weightedScheduler };
   const hasKeys = ofKeys.chance(0.4);
-  const added = (one: FairQueueConfig) => (hasKeys ? withKeys(varied(one, more), ofKeys) : varied(one, more));
+  const added = (one: FairQueueConfig) =>
+    hasKeys ? withTried(withKeys(varied(one, more), ofKeys), tried) : varied(one, more);
   const configs = [added(config), added(other)] as const;
   return {
     seed,
@@ -169,6 +174,20 @@ function withKeys(config: FairQueueConfig, random: Random): FairQueueConfig {
   ] as const;
   const chosen = keys.filter(() => random.chance(0.7));
   return { ...config, keys: Object.fromEntries(random.chance(0.7) ? chosen : chosen.toReversed()) };
+}
+
+/** Some keys are in shadow mode. Their budgets are, too, unless they say otherwise. */
+function withTried({ keys = {}, ...config }: FairQueueConfig, random: Random): FairQueueConfig {
+  const entries = Object.entries(keys).map(([name, key]) => {
+    if (!random.chance(0.3)) return [name, key];
+    const isSilent = random.chance(0.5);
+    const budgets = Object.entries(key.budgets ?? {}).map(([budget, { shadow, ...limits }]) => [
+      budget,
+      isSilent ? limits : { ...limits, shadow },
+    ]);
+    return [name, { ...key, budgets: Object.fromEntries(budgets), shadow: true }];
+  });
+  return { ...config, keys: Object.fromEntries(entries) };
 }
 
 /** Some hosts are ordered by a budget. */

@@ -1,4 +1,11 @@
-import { type BudgetPolicies, type Costs, type KeyPolicy, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
+import {
+  type BudgetPolicies,
+  type Costs,
+  type KeyLimits,
+  type KeyPolicy,
+  keyLimitsOf,
+  widthOf,
+} from "@slotkeeper/protocol";
 import type { BreakerState, HostPolicy, LiveLimits, SessionEnd } from "@slotkeeper/queue";
 import type { DecideContext, Input } from "@slotkeeper/queue/internals";
 
@@ -112,10 +119,22 @@ export class State {
 
   /** Whether the slots and the budgets of its value suffice for a waiter. */
   hasKeyRoom(key: KeyPolicy, waiter: Waiter): boolean {
-    const value = this.valueOf(key, waiter) as string;
-    const { slots = Number.POSITIVE_INFINITY } = keyLimitsOf(key, value);
     const canPay = this.keyCosts(key, waiter).every(([account, amount]) => this.canPayOne(account, amount));
-    return this.heldBy(key, value) + widthOf(waiter.demand) <= slots && canPay;
+    return !this.isShort(key, waiter, key.isShadow === true) && canPay;
+  }
+
+  /** The slots of its value do not suffice. Nothing waits for a key that is only tried. */
+  isShort(key: KeyPolicy, asking: Asking, isTried: boolean): boolean {
+    const value = this.valueOf(key, asking);
+    if (value === undefined || isTried) return false;
+    const { slots = Number.POSITIVE_INFINITY } = keyLimitsOf(key, value);
+    return this.heldBy(key, value) + widthOf(asking.demand) > slots;
+  }
+
+  /** The value of a request for a key that may hold it back. */
+  lineOf(key: KeyPolicy, asking: Asking): string | undefined {
+    const value = this.valueOf(key, asking);
+    return value !== undefined && isLimited(keyLimitsOf(key, value), key.isShadow === true) ? value : undefined;
   }
 
   /** Waiters that may go on to the next key: of each value the oldest, if there is room. The others are in `behind`. */
@@ -123,9 +142,9 @@ export class State {
     let through = this.waiters.filter((one) => this.isClimbing(one, collectMs));
     const fronts: Waiter[] = [];
     for (const key of this.policy.keys ?? []) {
-      const values = new Set(through.map((one) => this.valueOf(key, one)));
+      const values = new Set(through.map((one) => this.lineOf(key, one)));
       through = [...values].flatMap((value) => {
-        const line = through.filter((one) => this.valueOf(key, one) === value);
+        const line = through.filter((one) => this.lineOf(key, one) === value);
         if (value === undefined) return line;
         const oldest = first(line, ({ arrivedAt, session }) => [arrivedAt, session]) as Waiter;
         if (this.hasKeyRoom(key, oldest)) return [oldest];
@@ -146,8 +165,16 @@ export class State {
 
   /** Whether its keys have room for the waiter. A waiter without keys needs none. */
   isThrough(waiter: Waiter, collectMs: number): boolean {
-    const isKeyed = this.policy.keys?.some((key) => this.valueOf(key, waiter) !== undefined) === true;
+    const isKeyed = this.policy.keys?.some((key) => this.lineOf(key, waiter) !== undefined) === true;
     return !isKeyed || this.climb(collectMs).through.includes(waiter);
+  }
+
+  /** Requests wait for a key, or are refused without it. */
+  get isKeyed(): boolean {
+    return (this.policy.keys ?? []).some(({ isShadow = false, isRequired = false, ...key }) => {
+      const values = [key, ...Object.values(key.for ?? {})];
+      return (isRequired && !isShadow) || values.some((limits) => isLimited(limits, isShadow));
+    });
   }
 
   /** Requests wait for a budget. For one in shadow mode they do not. */
@@ -206,8 +233,14 @@ export class State {
       const [budget, key] = account.split(" ");
       return key === undefined ? `budget:${budget}` : `key:${key}`;
     });
+    const tried = (this.policy.keys ?? []).filter(({ isShadow = false }) => isShadow);
+    const shortKeys = tried.filter(
+      (key) => this.isShort(key, asking, false) || (key.isRequired === true && this.valueOf(key, asking) === undefined),
+    );
+    const all = [...new Set([...short, ...shortKeys.map(({ name }) => `key:${name}`)])];
     for (const [account, amount] of costs) this.budgetOf(account).charge(session, amount, this.now);
-    return costs.length === 0 ? undefined : { at: this.now, costs: Object.fromEntries(costs), short };
+    if (costs.length === 0 && all.length === 0) return undefined;
+    return { at: this.now, costs: Object.fromEntries(costs), short: all };
   }
 
   /** `used` by the name of the budget: of the host and of keys. Returns what it ignored, and what exceeds the largest debt. */
@@ -234,6 +267,11 @@ export function sum<T>(items: readonly T[], valueOf: (item: T) => number): numbe
 
 export function widths(items: readonly { readonly width: number }[]): number {
   return sum(items, ({ width }) => width);
+}
+
+/** Requests wait for something of it: its slots, or a budget that is not in shadow mode. */
+function isLimited({ slots, budgets = {} }: KeyLimits, isTried: boolean): boolean {
+  return (slots !== undefined && !isTried) || Object.values(budgets).some(({ isShadow = false }) => !isShadow);
 }
 
 function costsOf(budgets: BudgetPolicies = {}, suffix: string, { demand }: Asking): [string, number][] {

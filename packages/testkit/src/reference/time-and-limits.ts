@@ -66,7 +66,9 @@ export class TimeAndLimits extends HandOut {
     const key = Object.keys(keys).find((one) => !known.some((policy) => policy.name === one));
     if (key !== undefined)
       return { ...absent, field: `keys.${key}`, value: keys[key], limit: "because the host has no such key" };
-    const required = known.find((policy) => policy.isRequired && keys[policy.name] === undefined);
+    const required = known.find(
+      ({ name, isRequired, isShadow }) => isRequired && !isShadow && keys[name] === undefined,
+    );
     if (required === undefined) return undefined;
     return { ...absent, field: `keys.${required.name}`, value: undefined, limit: "because the host requires it" };
   }
