@@ -75,6 +75,7 @@ export { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "./settings
 export { defaultsOf, type Setting, type Settings } from "./settings/setting.ts";
 export {
   type BudgetState,
+  type ClassState,
   breakerCause,
   refillWords,
   type ShownTexts,

@@ -1,5 +1,6 @@
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
 import { type BudgetView, viewBudgets } from "../book/budget-view.ts";
+import { type ClassView, classOfUse, shownClass, viewClasses } from "../book/class-view.ts";
 import { isPausedBy } from "../book/head.ts";
 import type {
   AccountRecord,
@@ -33,6 +34,7 @@ export interface HostSnapshot {
   readonly buckets: readonly BucketSnapshot[];
   readonly leases: readonly LeaseSnapshot[];
   readonly budgets: readonly BudgetView[];
+  readonly classes: readonly ClassView[];
   /** The busiest values of its keys. */
   readonly keys: readonly KeySnapshot[];
 }
@@ -58,6 +60,8 @@ export interface LeaseSnapshot {
   readonly isReleased: boolean;
   readonly isProbe: boolean;
   readonly width: number;
+  /** Absent: the class of requests that name none. */
+  readonly class?: string;
 }
 
 /** Only reads. Leaves out everything that has ended by time. */
@@ -98,6 +102,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     }),
     leases: leases.map((lease) => leaseSnapshot(host, lease, now)),
     budgets: viewBudgets(limits?.policy.budgets, (name) => budgets.get(name)?.level, now),
+    classes: viewClasses(limits?.policy.classes, [...leases, ...offers, ...waiters]),
     keys: busiestKeys(limits?.policy.keys, [...leases, ...offers, ...waiters], [...budgets.values()], now),
   };
 }
@@ -105,7 +110,17 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
 function leaseSnapshot(host: string, lease: LeaseRecord, now: number): LeaseSnapshot {
   const { fence, session, bucket, endsAt, grantedAt, isReleased, isProbe, width } = lease;
   const slot = `${host}.${fence}`;
-  return { slot, session, bucket, endsInMs: endsAt - now, heldMs: now - grantedAt, isReleased, isProbe, width };
+  return {
+    slot,
+    session,
+    bucket,
+    endsInMs: endsAt - now,
+    heldMs: now - grantedAt,
+    isReleased,
+    isProbe,
+    width,
+    ...shownClass(classOfUse(lease)),
+  };
 }
 
 function countBy(records: readonly Pick<LeaseRecord, "bucket" | "width">[]): Map<string, number> {
