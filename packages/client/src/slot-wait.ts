@@ -29,6 +29,7 @@ export interface Ask {
   readonly width?: number | undefined;
   readonly cost?: { readonly [budget: string]: number } | undefined;
   readonly keys?: { readonly [key: string]: string } | undefined;
+  readonly class?: string | undefined;
   readonly maxWaitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onPending?: ((pending: Pending) => void) | undefined;
@@ -189,13 +190,14 @@ export async function waitForSlot(
 }
 
 /** JSON omits `undefined` fields. */
-function firstCall({ named, bucket, width, cost, keys, slots, maxWaitMs }: Ask): FirstCall {
+function firstCall({ named, bucket, width, cost, keys, class: ofClass, slots, maxWaitMs }: Ask): FirstCall {
   return {
     ...named,
     ipBucket: bucket || undefined,
     width,
     cost,
     keys,
+    class: ofClass,
     limit: slots,
     maxWaitMs: slots && maxWaitMs,
     requestId: crypto.randomUUID(),

@@ -93,9 +93,9 @@ function hostKeysOf(flat: FairQueueConfig): HostConfig {
   return Object.fromEntries(Object.entries(flat).filter(([key]) => isOfHosts(key)));
 }
 
-function isOfHosts(key: string): boolean {
-  return CONSTRAINTS.has(key) || Object.hasOwn(HOST_LIMITS, key);
-}
+/** The limits of a host that are no single value. */
+const TABLES: ReadonlySet<string> = new Set(["breaker", "budgets", "keys", "classes"]);
 
-/** Limits of a host that are not in the table of limits. */
-const CONSTRAINTS: ReadonlySet<string> = new Set(["breaker", "budgets", "keys", "classes"]);
+function isOfHosts(key: string): boolean {
+  return TABLES.has(key) || Object.hasOwn(HOST_LIMITS, key);
+}

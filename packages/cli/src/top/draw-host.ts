@@ -1,7 +1,15 @@
 import { alignedRows } from "../table.ts";
 import type { Line } from "./draw-hosts.ts";
 import { fitted } from "./fitted.ts";
-import { BUDGET_HEADINGS, budgetCells, hostSummary, sessionCells, slotCells } from "./host-cells.ts";
+import {
+  BUDGET_HEADINGS,
+  budgetCells,
+  CLASS_HEADINGS,
+  classCells,
+  hostSummary,
+  sessionCells,
+  slotCells,
+} from "./host-cells.ts";
 import type { HostRow, Snapshot } from "./read-service.ts";
 import { countOf, harmless } from "./terminal-text.ts";
 import { nameOf } from "./top-model.ts";
@@ -32,16 +40,22 @@ function headLines(host: HostRow, width: number): Line[] {
     { text: fitted(harmless(nameOf(host)), width), look: "title" },
     { text: fitted(hostSummary(host), width) },
     { text: "" },
-    ...budgetLines(host, width),
+    ...tableLines(BUDGET_HEADINGS, (host.budgets ?? []).map(budgetCells), width),
+    ...tableLines(
+      CLASS_HEADINGS,
+      (host.classes ?? []).map((one) => classCells(one, host.limit)),
+      width,
+    ),
   ];
 }
 
-function budgetLines({ budgets = [] }: HostRow, width: number): Line[] {
-  if (budgets.length === 0) return [];
-  const [heading = "", ...rows] = alignedRows([BUDGET_HEADINGS, ...budgets.map(budgetCells)]).split("\n");
+/** No lines for an empty table. */
+function tableLines(headings: readonly string[], cells: readonly (readonly string[])[], width: number): Line[] {
+  if (cells.length === 0) return [];
+  const [heading = "", ...rows] = alignedRows([headings, ...cells]).split("\n");
   return [
     { text: fitted(heading, width), look: "heading" },
-    // The last one is empty: a space before the slots.
+    // The last one is empty: a space before the next table.
     ...rows.map((text) => ({ text: fitted(text, width) })),
   ];
 }

@@ -85,6 +85,8 @@ interface WaitingDump {
   readonly width: number;
   /** What it costs, by the name of the budget. Undefined: the defaults. */
   readonly cost: Costs | undefined;
+  /** Undefined: the class of requests that name none. */
+  readonly class: string | undefined;
 }
 
 /** A host in full detail. */
@@ -194,6 +196,7 @@ function dumpWaiting({ host, claims, calls }: Entry): WaitingDump {
     polls: calls.length,
     width: widthOf(claims.demand),
     cost: claims.demand?.cost,
+    class: claims.demand?.class,
   };
 }
 

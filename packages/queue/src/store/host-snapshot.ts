@@ -1,6 +1,7 @@
 import { DEFAULT_CLASS } from "@slotkeeper/protocol";
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
 import { type BudgetView, viewBudgets } from "../book/budget-view.ts";
+import { type ClassView, classOfUse, shownClass, viewClasses } from "../book/class-view.ts";
 import { isPausedBy } from "../book/head.ts";
 import { lineOfSlot, lineOfWaiter, partsOfLine } from "../book/line-name.ts";
 import type {
@@ -35,6 +36,7 @@ export interface HostSnapshot {
   readonly buckets: readonly BucketSnapshot[];
   readonly leases: readonly LeaseSnapshot[];
   readonly budgets: readonly BudgetView[];
+  readonly classes: readonly ClassView[];
   /** The busiest values of its keys. */
   readonly keys: readonly KeySnapshot[];
 }
@@ -62,6 +64,8 @@ export interface LeaseSnapshot {
   readonly isReleased: boolean;
   readonly isProbe: boolean;
   readonly width: number;
+  /** Absent: the class of requests that name none. */
+  readonly class?: string;
 }
 
 /** Only reads. Leaves out everything that has ended by time. */
@@ -104,6 +108,7 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     }),
     leases: leases.map((lease) => leaseSnapshot(host, lease, now)),
     budgets: viewBudgets(limits?.policy.budgets, (name) => budgets.get(name)?.level, now),
+    classes: viewClasses(limits?.policy.classes, [...leases, ...offers, ...waiters]),
     keys: busiestKeys(limits?.policy.keys, [...leases, ...offers, ...waiters], [...budgets.values()], now),
   };
 }
@@ -111,7 +116,17 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
 function leaseSnapshot(host: string, lease: LeaseRecord, now: number): LeaseSnapshot {
   const { fence, session, bucket, endsAt, grantedAt, isReleased, isProbe, width } = lease;
   const slot = `${host}.${fence}`;
-  return { slot, session, bucket, endsInMs: endsAt - now, heldMs: now - grantedAt, isReleased, isProbe, width };
+  return {
+    slot,
+    session,
+    bucket,
+    endsInMs: endsAt - now,
+    heldMs: now - grantedAt,
+    isReleased,
+    isProbe,
+    width,
+    ...shownClass(classOfUse(lease)),
+  };
 }
 
 function countBy(lines: readonly (readonly [line: string, count: number])[]): Map<string, number> {

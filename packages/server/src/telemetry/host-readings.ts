@@ -1,4 +1,4 @@
-import { type BudgetView, type HostSnapshot, phaseFor } from "@slotkeeper/queue";
+import { type BudgetView, type ClassView, type HostSnapshot, phaseFor } from "@slotkeeper/queue";
 import type { Series } from "./metric.ts";
 import type { Scraped } from "./scrape.ts";
 
@@ -57,6 +57,15 @@ export function byBudget(valueOf: (budget: BudgetView) => number): (scraped: Scr
     totals &&
     hosts.flatMap(({ label, stored }) =>
       (stored?.budgets ?? []).map((budget): Series => [[label, budget.name], valueOf(budget)]),
+    );
+}
+
+/** One series for each class of each shown host. */
+export function byClass(field: "inFlight" | "waiting"): (scraped: Scraped) => Series[] | undefined {
+  return ({ hosts, totals }) =>
+    totals &&
+    hosts.flatMap(({ label, stored }) =>
+      (stored?.classes ?? []).map((one: ClassView): Series => [[label, one.name], one[field]]),
     );
 }
 

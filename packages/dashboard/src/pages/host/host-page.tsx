@@ -7,6 +7,7 @@ import { Loading } from "../../ui/loading.tsx";
 import { GrantsTile, SlotsTile, WaitingTile, WaitsTile } from "../overview.tsx";
 import { BucketShares } from "./bucket-shares.tsx";
 import { Budgets } from "./budgets.tsx";
+import { Classes } from "./classes.tsx";
 import { HostActions } from "./host-actions.tsx";
 import { Queue } from "./queue.tsx";
 import { SlotCells } from "./slot-cells.tsx";
@@ -46,6 +47,7 @@ function KnownHost({ watch, view, host }: { watch: HostWatch; view: HostView; ho
       <Heading watch={watch} view={view} host={host} />
       <SlotCells view={view} host={host} session={session} refresh={() => watch.refresh()} />
       <Budgets host={host} session={session} />
+      <Classes host={host} session={session} />
       {session === undefined ? null : (
         <WhyPanel session={session} isChosen={session.session === chosen} host={host} view={view} />
       )}

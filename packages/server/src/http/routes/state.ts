@@ -111,12 +111,14 @@ function hostState(
       usedMs,
     })),
     ...(stored === undefined || stored.budgets.length === 0 ? {} : { budgets: stored.budgets.map(budgetState) }),
+    ...(stored === undefined || stored.classes.length === 0 ? {} : { classes: [...stored.classes] }),
     keys: (stored?.keys ?? []).map(({ slots, ...key }) => ({ ...key, ...(slots === undefined ? {} : { slots }) })),
     slots: [...(stored?.leases ?? [])],
     sessions: inOrder(looked?.waiting ?? [])
       .slice(from, from + count)
-      .map(({ blockedBy, estimatedWaitMs, cost, ...session }) => ({
+      .map(({ blockedBy, estimatedWaitMs, cost, class: named, ...session }) => ({
         ...session,
+        ...(named === undefined ? {} : { class: named }),
         ...(cost === undefined ? {} : { cost }),
         ...(blockedBy === undefined ? {} : { blockedBy }),
         ...(estimatedWaitMs === undefined ? {} : { estimatedWaitMs }),
