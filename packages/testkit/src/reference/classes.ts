@@ -187,17 +187,33 @@ export class Classes extends SlotsAndEnds {
     return widths(this.slots) + this.widest >= this.policy.slots;
   }
 
-  /** The share of a class: weight × level, at least its floor while slots are short, at most its ceiling. */
+  /** The share of a class: weight × level, at least its floor while slots are short, at most its ceiling. The shares of those that want more sum up to what there is. */
   share(of: string): number {
     const isContending = (one: ClassAccount) =>
       this.linesOf(one.class).some((line) => this.isContending(line)) &&
       this.heldByClass(one.class) < this.ceiling(one.class);
-    const wanting = this.classes.filter(isContending);
-    const weights = sum(wanting, ({ weight }) => weight);
-    const heldByOthers = widths(this.slots) - sum(wanting, (one) => this.heldByClass(one.class));
-    const level = weights === 0 ? 0 : Math.max(0, super.shared(of) - heldByOthers) / weights;
+    const wanting = this.classes.filter(isContending).map((one) => one.class);
+    const heldByOthers = widths(this.slots) - sum(wanting, (one) => this.heldByClass(one));
+    const level = this.levelOfClasses(wanting, super.shared(of) - heldByOthers);
+    return this.shareAt(of, level);
+  }
+
+  shareAt(of: string, level: number): number {
     const { weight, floor } = this.policyOf(of);
     return Math.min(this.ceiling(of), Math.max(weight * level, this.areFloorsInForce ? floor : 0));
+  }
+
+  /** The level at which the shares sum up to `shared`. Between two neighbouring bends, at which a floor or a ceiling begins to count, the sum is a straight line. */
+  levelOfClasses(wanting: readonly string[], shared: number): number {
+    const sumAt = (level: number) => sum(wanting, (one) => this.shareAt(one, level));
+    const bends = wanting.flatMap((one) => {
+      const { weight, floor } = this.policyOf(one);
+      return [floor / weight, this.ceiling(one) / weight].filter(Number.isFinite);
+    });
+    const from = Math.max(0, ...bends.filter((bend) => sumAt(bend) <= shared));
+    const rising = wanting.filter((one) => this.shareAt(one, from + 1e-6) > this.shareAt(one, from));
+    const weights = sum(rising, (one) => this.policyOf(one).weight);
+    return weights === 0 ? from : from + Math.max(0, shared - sumAt(from)) / weights;
   }
 
   override shared(of: string): number {

@@ -6,9 +6,20 @@ type Classes = NonNullable<FairQueueConfig["classes"]>;
 
 const NAMES = ["batch", "chat", "default", "eval"];
 
-/** Random classes of a host, often none. Their floors leave at least one slot, and an order by a budget has no floors. */
-export function randomClasses(limits: Limits, random: Random): { readonly classes?: Classes } {
-  const { maxSlotPerHost: slots = 1, order = "" } = limits;
+/** The configuration with random classes for all hosts, or with none. */
+export function withClasses(config: FairQueueConfig, random: Random): FairQueueConfig {
+  const classes = randomClasses(config, random);
+  const all = { ...config.hosts?.["*"], classes };
+  return Object.keys(classes).length === 0 ? config : { ...config, hosts: { ...config.hosts, "*": all } };
+}
+
+/** The names of the classes that a configuration gives all hosts. */
+export function classNames({ hosts }: FairQueueConfig): string[] {
+  return Object.keys(hosts?.["*"]?.classes ?? {});
+}
+
+/** Their floors leave at least one slot, and an order by a budget has no floors. */
+function randomClasses({ maxSlotPerHost: slots = 1, order = "fifo" }: Limits, random: Random): Classes {
   let rest = order.startsWith("budget:") ? 0 : slots - 1;
   const names = NAMES.filter(() => random.chance(0.55)).slice(0, 3);
   const entries = names.map((name) => {
@@ -18,5 +29,5 @@ export function randomClasses(limits: Limits, random: Random): { readonly classe
     rest -= floor;
     return [name, { weight, ...(floor > 0 ? { floor } : {}), ...ceiling }] as const;
   });
-  return entries.length === 0 ? {} : { classes: Object.fromEntries(entries) };
+  return Object.fromEntries(entries);
 }

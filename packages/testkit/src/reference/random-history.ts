@@ -1,6 +1,6 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { Random } from "../random/random.ts";
-import { randomClasses } from "./random-classes.ts";
+import { withClasses } from "./random-classes.ts";
 
 /** What one seed decides: the limits, and what happens at each step. It holds no answers, so any part can be left out. */
 export interface History {
@@ -92,7 +92,7 @@ export function randomHistory(seed: number): History {
   // By this number the seeds of known bugs have no classes: they are the same histories.
   const ofClasses = new Random(seed ^ 0xb99a0);
   const hasClasses = ofClasses.chance(0.35);
-  const classed = (one: FairQueueConfig) => (hasClasses ? { ...one, ...randomClasses(one, ofClasses) } : one);
+  const classed = (one: FairQueueConfig) => (hasClasses ? withClasses(one, ofClasses) : one);
   const configs = [classed(added(config)), classed(added(other))] as const;
   return {
     seed,

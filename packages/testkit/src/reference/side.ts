@@ -2,6 +2,7 @@ import { type Demand, demandOf, type FairQueueConfig, widthOf } from "@slotkeepe
 import { type QueueOptions, type ResolvedHost, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import { type DecideContext, type Input, type Note } from "@slotkeeper/queue/internals";
 import { GRACE_MS, type Host, type View } from "./engine-host.ts";
+import { classNames } from "./random-classes.ts";
 import { type Ask, type History, type Step, statusOf } from "./random-history.ts";
 
 /** A bug for one of the two: another configuration, other secrets. */
@@ -86,7 +87,7 @@ export class Side {
 
   /** At a host with classes, one of those that it has at some time, or now and then one that it never has. */
   #classOf(number: number): string | undefined {
-    const named = this.#history.configs.flatMap(({ classes = {} }) => Object.keys(classes));
+    const named = this.#history.configs.flatMap(classNames);
     const names = [...new Set(["default", ...named])];
     if (named.length === 0) return undefined;
     return number % 31 === 0 ? "unknown" : names[Math.floor(number / 3) % names.length];
