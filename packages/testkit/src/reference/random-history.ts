@@ -1,5 +1,6 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { Random } from "../random/random.ts";
+import { withClasses } from "./random-classes.ts";
 
 /** What one seed decides: the limits, and what happens at each step. It holds no answers, so any part can be left out. */
 export interface History {
@@ -93,7 +94,11 @@ export function randomHistory(seed: number): History {
   const hasKeys = ofKeys.chance(0.4);
   const added = (one: FairQueueConfig) =>
     hasKeys ? withTried(withKeys(varied(one, more), ofKeys), tried) : varied(one, more);
-  const configs = [added(config), added(other)] as const;
+  // By this number the seeds of known bugs have no classes: they are the same histories.
+  const ofClasses = new Random(seed ^ 0xb99a0);
+  const hasClasses = ofClasses.chance(0.35);
+  const classed = (one: FairQueueConfig) => (hasClasses ? withClasses(one, ofClasses) : one);
+  const configs = [classed(added(config)), classed(added(other))] as const;
   return {
     seed,
     configs,
