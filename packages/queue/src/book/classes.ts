@@ -1,7 +1,7 @@
 import { budgetOfOrder, type ClassPolicy, DEFAULT_CLASS } from "@slotkeeper/protocol";
 import { type HostPolicy, hasBudgets } from "../host-policy.ts";
 import type { Shares } from "../order/contract.ts";
-import { ownsShare } from "../order/order.ts";
+import { ownsShare, ROUNDING_MS } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import type { ClassIndex } from "./class-index.ts";
 import type { ClassUse, ClassUses } from "./records.ts";
@@ -126,16 +126,17 @@ export function advanceUses(book: Book, uses: ClassUses, elapsedMs: number): Cla
   const advanced: { [name: string]: ClassUse } = { ...uses };
   for (const { name, inFlight, ledger } of book.index.classes) {
     const use = uses[name];
-    if (use === undefined || inFlight === 0) continue;
-    const progress = use.progress + (inFlight * elapsedMs) / ledger.activeWeight;
-    advanced[name] = { ...use, usedMs: use.usedMs + inFlight * elapsedMs, progress };
+    if (use === undefined || !ledger.isActive) continue;
+    const usedMs = inFlight * elapsedMs;
+    const progress = use.progress + usedMs / ledger.activeWeight;
+    advanced[name] = { ...use, usedMs: use.usedMs + usedMs, progress, activeAt: book.now };
   }
   return advanced;
 }
 
 export function useOf(book: Book, name: string): ClassUse {
   const { weight } = classPolicy(book.policy, name);
-  return book.head.classes?.[name] ?? { weight, usedMs: 0, progress: 0 };
+  return book.head.classes?.[name] ?? { weight, usedMs: 0, progress: 0, activeAt: book.now };
 }
 
 function setUse(book: Book, name: string, use: ClassUse): void {
@@ -147,12 +148,36 @@ export function meterOf(book: Book, name: string): number {
   return book.head.classes === undefined ? book.head.progress : useOf(book, name).progress;
 }
 
-/** Call before a line of the class becomes active: the class starts at the meter, but never below its earlier use. */
-export function startClass(book: Book, name: string): void {
+/**
+ * Call before a line of the class becomes active: the class starts at the meter, but never below its earlier use. `level`:
+ * the use per weight at which the class of a session that returns starts, if it is less.
+ */
+export function startClass(book: Book, name: string, level = Number.POSITIVE_INFINITY): void {
   if (book.head.classes === undefined || book.index.ofClass(name)?.ledger.isActive === true) return;
   const use = useOf(book, name);
-  const usedMs = Math.max(use.usedMs, book.head.progress * use.weight);
-  if (book.head.classes[name] === undefined || usedMs !== use.usedMs) setUse(book, name, { ...use, usedMs });
+  const start = Math.min(level, book.head.progress) * use.weight;
+  const usedMs = isPassed(book, use) ? start : Math.max(use.usedMs, start);
+  setUse(book, name, { ...use, usedMs, activeAt: book.now });
+}
+
+/** Whether the meter has passed the use of an idle class. Then the use does not matter any more. */
+function isPassed({ head }: Book, { usedMs, weight }: ClassUse): boolean {
+  return usedMs <= head.progress * weight + ROUNDING_MS;
+}
+
+/** Deletes what does not matter any more of classes without slots and waiters. */
+export function retireClasses(book: Book, idleMs: number): void {
+  for (const [name, use] of Object.entries(book.head.classes ?? {})) {
+    const one = book.index.ofClass(name);
+    if (one?.ledger.isActive === true) continue;
+    const isCharged = use.charged !== undefined && book.now - use.activeAt < idleMs;
+    if ((one?.lines ?? 0) > 0 || isCharged || !isPassed(book, use)) {
+      if (!isCharged && use.charged !== undefined) setUse(book, name, { ...use, charged: undefined });
+    } else {
+      const { [name]: _, ...others } = book.head.classes ?? {};
+      book.draft.classes = others;
+    }
+  }
 }
 
 /** With an order by a budget: adds units to the charge of the class. */
@@ -193,27 +218,24 @@ function chargePerWeight({ charged = 0, weight }: ClassUse): number {
   return charged / weight;
 }
 
-/** Whether the host has classes: in its limits, or of requests from before these changed. */
-export function hasClasses(book: Book): boolean {
-  if (book.policy.classes !== undefined) return true;
+/** Whether the host has classes: in its limits, or of requests from before these changed. `joining`: the class of a new one. */
+export function hasClasses(book: Book, joining = DEFAULT_CLASS): boolean {
+  if (book.policy.classes !== undefined || joining !== DEFAULT_CLASS) return true;
   if (book.head.classes === undefined) return false;
   for (const { isIdle, ofClass } of book.index.buckets) if (!isIdle && ofClass.name !== DEFAULT_CLASS) return true;
   return false;
 }
 
 /** All classes start at the meter of the host, and the meters of their lines at zero. */
-export function startClasses(book: Book): void {
-  if (!hasClasses(book)) {
-    if (book.head.classes !== undefined) book.draft.classes = undefined;
-    return;
-  }
+export function startClasses(book: Book, isOn: boolean): void {
+  if (!isOn && book.head.classes === undefined) return;
   const { progress } = book.head;
   const active = book.index.classes.filter(({ ledger }) => ledger.isActive);
   const uses = active.map(({ name }): [string, ClassUse] => {
     const { weight } = classPolicy(book.policy, name);
-    return [name, { weight, usedMs: progress * weight, progress: 0 }];
+    return [name, { weight, usedMs: progress * weight, progress: 0, activeAt: book.now }];
   });
-  book.draft.classes = Object.fromEntries(uses);
+  book.draft.classes = isOn ? Object.fromEntries(uses) : undefined;
 }
 
 /** Call when the limits have changed. CLASS4. */

@@ -253,6 +253,8 @@ export interface ClassUse {
   readonly usedMs: number;
   /** The meter of its lines. */
   readonly progress: number;
+  /** When it last held a slot or waited. */
+  readonly activeAt: number;
   /** With an order by a budget: what it was charged, and the charge per weight of its line that got its last grant, before it. */
   readonly charged?: number | undefined;
   readonly chargeLevel?: number | undefined;

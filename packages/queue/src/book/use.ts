@@ -1,7 +1,7 @@
 import { ownsPart, ROUNDING_MS, usedPerWeight } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import type { Bucket } from "./bucket.ts";
-import { meterOf, sharesIn, startClass, startClasses } from "./classes.ts";
+import { meterOf, retireClasses, sharesIn, startClass, startClasses, useOf } from "./classes.ts";
 import { partsOfLine } from "./line-name.ts";
 import type { AccountRecord } from "./records.ts";
 
@@ -16,15 +16,21 @@ import type { AccountRecord } from "./records.ts";
  * USE4 The account of an idle bucket that is not ahead of the meter is deleted: that changes no decision.
  */
 
+/** Where a session that returns starts: the use per weight of the best line of its class that waits, and of the best class. */
+interface StartLevel {
+  readonly ofLine?: number | undefined;
+  readonly ofClass?: number | undefined;
+}
+
 /** Charges the bucket up to now. Opens an account if there is none. */
-export function charge(book: Book, name: string, weight?: number, level?: number): AccountRecord {
+export function charge(book: Book, name: string, weight?: number, level: StartLevel = {}): AccountRecord {
   book.runMeter();
   const bucket = book.index.bucket(name);
   const ofClass = bucket?.ofClass.name ?? partsOfLine(name)[0];
-  if (bucket?.isActive !== true) startClass(book, ofClass);
+  if (bucket?.isActive !== true) startClass(book, ofClass, level.ofClass);
   const { meterAt: at } = book.head;
   const meter = meterOf(book, ofClass);
-  const progress = Math.min(meter, level ?? meter);
+  const progress = Math.min(meter, level.ofLine ?? meter);
   const account = bucket?.account;
   const nextWeight = weight ?? bucket?.weight ?? 1;
   let usedMs = progress * nextWeight;
@@ -59,15 +65,16 @@ export function charge(book: Book, name: string, weight?: number, level?: number
 export function join(book: Book, name: string, weight: number, isReturning = false): void {
   const bucket = book.index.bucket(name);
   if (bucket?.account !== undefined && bucket.isActive && bucket.weight === weight) return;
-  charge(book, name, weight, isReturning ? lowestLevel(book, name) : undefined);
+  charge(book, name, weight, isReturning ? returnLevel(book, name) : undefined);
 }
 
-/** The use per weight of the best line of the same class that waits. Undefined: none waits. */
-function lowestLevel(book: Book, name: string): number | undefined {
+function returnLevel(book: Book, name: string): StartLevel {
   book.runMeter();
-  const ofClass = book.index.ofClass(partsOfLine(name)[0]);
-  const best = ofClass && book.index.orderOf(ofClass).first(book);
-  return best && usedPerWeight(best, book.head.meterAt);
+  const one = book.index.ofClass(partsOfLine(name)[0]);
+  const line = one && book.index.orderOf(one).first(book);
+  const best = book.head.classes === undefined ? undefined : book.order.first(book);
+  const use = best && useOf(book, best.ofClass.name);
+  return { ofLine: line && usedPerWeight(line, book.head.meterAt), ofClass: use && use.usedMs / use.weight };
 }
 
 /** Whether the line is in zone 0 or 1 of the order of its class. */
@@ -105,12 +112,13 @@ export function retireIdle(book: Book, idleMs: number): void {
       book.del("account", bucket.name);
     }
   }
+  retireClasses(book, idleMs);
 }
 
 /** Call when the order has changed: all classes and lines start at the meter, and without a charge (CHARGED3). */
-export function startAccounts(book: Book): void {
+export function startAccounts(book: Book, isWithClasses: boolean): void {
   book.runMeter();
-  startClasses(book);
+  startClasses(book, isWithClasses);
   const { meterAt: asOf } = book.head;
   for (const account of Array.from(book.all("account"))) {
     const usedMs = meterOf(book, partsOfLine(account.key)[0]) * account.weight;

@@ -68,7 +68,7 @@ export function handOut(deciding: Deciding): void {
   const { order } = book;
   order.begin(book);
   while (book.free > 0) {
-    checkFirsts(deciding);
+    checkOverCeiling(deciding);
     const waiter = best(deciding);
     if (waiter === AGAIN) continue;
     const isProbe = waiter !== undefined && isHalfOpen(deciding, waiter);
@@ -107,10 +107,10 @@ function best(deciding: Deciding): WaiterRecord | typeof AGAIN | undefined {
   return narrow && present(deciding, narrow);
 }
 
-/** A waiter that holds back its class is never chosen before it fits, so it is checked here. */
-function checkFirsts(deciding: Deciding): void {
+/** A waiter that the ceiling of its class has no room for is not chosen, so it is checked here. */
+function checkOverCeiling(deciding: Deciding): void {
   const { book } = deciding;
-  while (book.order.firsts(book).some((waiter) => present(deciding, waiter) === AGAIN));
+  while (book.order.overCeiling(book).some(({ waiter }) => present(deciding, waiter) === AGAIN));
 }
 
 /** Reports the lines that only their own limit or cooldown keeps from the slot. */

@@ -21,15 +21,15 @@ function tooWide({ policy }: Book, asking: Asking, slots: number): Impossible | 
   const most = bucketLimit(policy, asking.bucket);
   if (value > slots) return { field: "width", value, most: slots, limit: "the number of slots of the host" };
   if (value > most) return { field: "width", value, most, limit: "the most slots of one bucket" };
-  const { ceiling } = classPolicy(policy, classOf(asking.demand));
-  if (ceiling !== undefined && value > ceiling)
-    return { field: "width", value, most: ceiling, limit: `the ceiling of \`classes.${classOf(asking.demand)}\`` };
   for (const key of policy.keys ?? []) {
     const own = valueOf(key, asking);
     const ofKey = own === undefined ? Number.POSITIVE_INFINITY : enforcedSlotsOf(key, own);
     if (value > ofKey) return { field: "width", value, most: ofKey, limit: `the slots of \`keys.${key.name}\`` };
   }
-  return undefined;
+  const name = classOf(asking.demand);
+  const { ceiling = Number.POSITIVE_INFINITY } = classPolicy(policy, name);
+  if (value <= ceiling) return undefined;
+  return { field: "width", value, most: ceiling, limit: `the ceiling of \`classes.${name}\`` };
 }
 
 function tooDear({ policy, index }: Book, asking: Asking): Impossible | undefined {

@@ -16,6 +16,7 @@ import { type Deciding, DONE, FORGOTTEN, MISSING, OTHER_DEMANDS } from "./decidi
 import { beginSession, endSession, endWaiter, isUndelivered, takeEnd, takeLease } from "./ends.ts";
 import { hand } from "./hand-out.ts";
 import { impossible, unknownDemand } from "./impossible.ts";
+import { useClasses } from "./use-order.ts";
 
 /** Applies one input to the book. It grants no slots, except to a new session when no other session waits. */
 export function takeInput(deciding: Deciding, input: Input): Outcome {
@@ -101,8 +102,11 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }, isBegun: b
   else beginSession(deciding, input);
   if (throttled !== undefined) endThrottled(deciding, input, throttled);
   else if (never !== undefined) endSession(deciding, { ...input, keepUntil: input.deadlineAt }, "impossible");
-  else if (isAlone(deciding, input)) grantAlone(deciding, input);
-  else join(deciding, input);
+  else {
+    useClasses(book, classOf(input.demand));
+    if (isAlone(deciding, input)) grantAlone(deciding, input);
+    else join(deciding, input);
+  }
   return DONE;
 }
 
@@ -200,7 +204,10 @@ function takeBack(deciding: Deciding, input: Input & { kind: "return" }): Outcom
   if (book.now >= input.deadlineAt) endSession(deciding, ending, "timeout");
   else if (impossible(book, input, book.head.slots) !== undefined) endSession(deciding, ending, "impossible");
   else if (throttled !== undefined) endThrottled(deciding, input, throttled);
-  else join(deciding, input);
+  else {
+    useClasses(book, classOf(input.demand));
+    join(deciding, input);
+  }
   return DONE;
 }
 

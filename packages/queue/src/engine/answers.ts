@@ -86,7 +86,9 @@ export function estimatedWait(
 function isHeldByClass(book: Book, { key, demand }: Pick<WaiterRecord, "key" | "demand">): boolean {
   const one = book.head.classes === undefined ? undefined : book.index.ofClass(classOf(demand));
   if (one === undefined) return false;
-  const isBehind = book.order.firsts(book).some((first) => classOf(first.demand) === one.name && first.key !== key);
+  const isBehind = book.order
+    .overCeiling(book)
+    .some(({ waiter, isFirst }) => isFirst && classOf(waiter.demand) === one.name && waiter.key !== key);
   return isBehind || widthOf(demand) > roomOf(book, one);
 }
 

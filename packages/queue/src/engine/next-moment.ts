@@ -37,10 +37,10 @@ function moments(book: Book, collectMs: number): (number | undefined)[] {
   ];
 }
 
-/** A waiter that holds back its class may have to leave. */
+/** A waiter that the ceiling of its class has no room for may have to leave. */
 function classMoments(book: Book, collectMs: number): (number | undefined)[] {
-  const firsts = book.free > 0 ? book.order.firsts(book) : [];
-  return firsts.flatMap(({ deadlineAt, awayAt }) => [deadlineAt, awayAt && awayAt + collectMs]);
+  const over = book.free > 0 ? book.order.overCeiling(book) : [];
+  return over.flatMap(({ waiter: { deadlineAt, awayAt } }) => [deadlineAt, awayAt && awayAt + collectMs]);
 }
 
 /**

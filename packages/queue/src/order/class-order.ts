@@ -8,7 +8,7 @@ import { roomOf, shareOfClass, sharesIn, useOf } from "../book/classes.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { isInShare } from "../book/use.ts";
 import { isChargedLess } from "./charge-order.ts";
-import type { Forecast, HostOrder, Line, Rank, Ranking, Shares } from "./contract.ts";
+import type { Forecast, HostOrder, Line, OverCeiling, Rank, Ranking, Shares } from "./contract.ts";
 import { ranksByShare } from "./order.ts";
 
 /**
@@ -21,24 +21,16 @@ import { ranksByShare } from "./order.ts";
  * Cost: that of the order of each class.
  */
 export const CLASS_ORDER: HostOrder = {
-  next(book, room) {
-    let best: Candidate | undefined;
-    for (const one of book.index.classes) {
-      const line = lineFrom(book, one, room);
-      const candidate = line && candidateOf(book, one, line);
-      if (candidate !== undefined && (best === undefined || isBefore(candidate, best, book))) best = candidate;
-    }
-    return best?.line;
-  },
+  next: (book, room) => bestOf(book, (one) => lineFrom(book, one, room)),
   passedOver(book) {
-    return firstOf(book, (one) => book.index.orderOf(one).passedOver(book));
+    for (const one of book.index.classes) {
+      const line = book.index.orderOf(one).passedOver(book);
+      if (line !== undefined) return line;
+    }
+    return undefined;
   },
-  first(book) {
-    return this.next(book) ?? firstOf(book, (one) => book.index.orderOf(one).first(book));
-  },
-  firsts(book) {
-    return book.index.classes.flatMap((one) => firstOfClass(book, one) ?? []);
-  },
+  first: (book) => bestOf(book, (one) => book.index.orderOf(one).first(book)),
+  overCeiling: (book) => book.index.classes.flatMap((one) => overCeiling(book, one) ?? []),
   newRanking: (book) => new ClassForecast(book),
   nextMoment: () => undefined,
   isHot: () => false,
@@ -48,12 +40,15 @@ export const CLASS_ORDER: HostOrder = {
   full() {},
 };
 
-function firstOf(book: Book, find: (one: ClassIndex) => Bucket | undefined): Bucket | undefined {
+/** The line of the best class. */
+function bestOf(book: Book, lineOf: (one: ClassIndex) => Bucket | undefined): Bucket | undefined {
+  let best: Candidate | undefined;
   for (const one of book.index.classes) {
-    const line = find(one);
-    if (line !== undefined) return line;
+    const line = lineOf(one);
+    const candidate = line && candidateOf(book, one, line);
+    if (candidate !== undefined && (best === undefined || isBefore(candidate, best, book))) best = candidate;
   }
-  return undefined;
+  return best?.line;
 }
 
 /** CLORDER2. `room`: the head of the line must need at most this number of slots. */
@@ -62,16 +57,16 @@ function lineFrom(book: Book, one: ClassIndex, room = Number.POSITIVE_INFINITY):
   const best = order.next(book);
   const most = Math.min(room, roomOf(book, one));
   if (best === undefined || best.headWidth <= most) return best;
-  return firstOfClass(book, one) === undefined ? order.next(book, most) : undefined;
+  return overCeiling(book, one)?.isFirst === true ? undefined : order.next(book, most);
 }
 
-/** The waiter that holds back its class until the ceiling has room for it. */
-function firstOfClass(book: Book, one: ClassIndex): WaiterRecord | undefined {
+/** The best-ranked waiter of a class, if the ceiling has no room for it. */
+function overCeiling(book: Book, one: ClassIndex): OverCeiling | undefined {
   const best = book.index.orderOf(one).next(book);
   const waiter = best?.head?.record;
   if (best === undefined || waiter === undefined || best.headWidth <= roomOf(book, one)) return undefined;
-  const mayBeFirst = budgetOfOrder(book.policy.order) !== undefined || isInShare(book, best.name);
-  return mayBeFirst || missingBudgets(book, waiter).length > 0 ? waiter : undefined;
+  const isInOrder = budgetOfOrder(book.policy.order) !== undefined || isInShare(book, best.name);
+  return { waiter, isFirst: isInOrder || missingBudgets(book, waiter).length > 0 };
 }
 
 /** A class with its best line. */

@@ -46,6 +46,13 @@ export interface Shares {
 /** Copies of lines in their order. */
 export type Forecast = Pick<Ranking, "size" | "push" | "remove" | "best" | "advance">;
 
+/** A waiter that the ceiling of its class has no room for. */
+export interface OverCeiling {
+  readonly waiter: WaiterRecord;
+  /** No other of its class is granted before it. */
+  readonly isFirst: boolean;
+}
+
 /** Lines in their order. */
 export interface Ranking {
   readonly size: number;
@@ -75,8 +82,8 @@ export interface HostOrder {
   passedOver(book: Book): Bucket | undefined;
   /** The best of all lines. */
   first(book: Book): Bucket | undefined;
-  /** Waiters that hold back the rest of their class, because its ceiling has no room for them. */
-  firsts(book: Book): readonly WaiterRecord[];
+  /** The best-ranked waiters of classes whose ceiling has no room for them. */
+  overCeiling(book: Book): readonly OverCeiling[];
   /** A ranking by the order in force, for copies of the lines. */
   newRanking(book: Book): Forecast;
   /** When the order may write something without an input. */

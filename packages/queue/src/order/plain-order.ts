@@ -1,9 +1,8 @@
 import type { Book } from "../book/book.ts";
 import type { Bucket } from "../book/bucket.ts";
 import { sharesIn } from "../book/classes.ts";
-import type { WaiterRecord } from "../book/records.ts";
 import { ByWidth } from "./by-width.ts";
-import type { Order, Ranking } from "./contract.ts";
+import type { Order, OverCeiling, Ranking } from "./contract.ts";
 
 /** The order of one ranking. Everything it needs is in the accounts (`use.ts`), so it writes nothing. */
 export class PlainOrder implements Order {
@@ -66,7 +65,7 @@ export class PlainOrder implements Order {
     return first;
   }
 
-  firsts(): readonly WaiterRecord[] {
+  overCeiling(): readonly OverCeiling[] {
     return [];
   }
 

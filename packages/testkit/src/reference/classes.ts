@@ -182,9 +182,9 @@ export class Classes extends SlotsAndEnds {
 
   // Shares.
 
-  /** Slots are short. */
+  /** Slots are short: no budget keeps some of them free. */
   get areFloorsInForce(): boolean {
-    return widths(this.slots) + this.widest >= this.policy.slots;
+    return !this.isBudgeted || widths(this.slots) + this.widest >= this.policy.slots;
   }
 
   /** The share of a class: weight × level, at least its floor while slots are short, at most its ceiling. The shares of those that want more sum up to what there is. */

@@ -104,7 +104,7 @@ export class TimeAndLimits extends HandOut {
       return { ...asked, most: this.keySlots(narrow, asking), limit: `the slots of \`keys.${narrow.name}\`` };
     const named = classOf(demand);
     if (width > this.ceiling(named))
-      return { ...asked, most: this.ceiling(named), limit: `the ceiling of the class \`${named}\`` };
+      return { ...asked, most: this.ceiling(named), limit: `the ceiling of \`classes.${named}\`` };
     const dear = this.tooDear(asking);
     if (dear === undefined) return undefined;
     const [account, value] = dear;

@@ -1,8 +1,7 @@
 import type { Book } from "../../book/book.ts";
 import type { Bucket } from "../../book/bucket.ts";
-import type { WaiterRecord } from "../../book/records.ts";
 import { charge } from "../../book/use.ts";
-import type { Order, Ranking } from "../contract.ts";
+import type { Order, OverCeiling, Ranking } from "../contract.ts";
 import { PlainOrder } from "../plain-order.ts";
 import { NEW_HEAD, NEW_LINE, type WeightedHead, type WeightedLine, type WeightedSettings } from "./numbers.ts";
 import { afterTurn, halved, Turns, virtualTime } from "./turns.ts";
@@ -52,7 +51,7 @@ export class WeightedOrder implements Order {
     return this.#inForce(book).first(book);
   }
 
-  firsts(): readonly WaiterRecord[] {
+  overCeiling(): readonly OverCeiling[] {
     return [];
   }
 
