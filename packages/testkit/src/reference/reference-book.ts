@@ -193,11 +193,10 @@ export class ReferenceBook extends TimeAndLimits {
       instance: this.context.instance,
       isInside: false,
     };
-    // It stands at its keys first.
+    // It stands at its keys first, and may hold back a younger one of its keys. Then that one is no longer in the order.
     const { collectMs } = this.context;
     this.waiters.push(waiter);
     if (this.isClimbing(waiter, collectMs) && !this.isThrough(waiter, collectMs)) return;
-    this.waiters.pop();
     const loser = this.isPoolFull() ? this.loser(this.inside()) : undefined;
     const fewer = isReturning && loser !== undefined && loser.arrivedAt > arrivedAt ? 1 : 2;
     const isDisplacing = loser !== undefined && this.inside(loser.bucket).length >= this.inside(bucket).length + fewer;
@@ -206,7 +205,6 @@ export class ReferenceBook extends TimeAndLimits {
     const best = this.best(this.competing(collectMs).all, collectMs);
     if (isAdmitted)
       this.enter(waiter, this.context, isReturning && best !== undefined ? best.used / best.weight : undefined);
-    this.waiters.push(waiter);
   }
 
   /** A lease that no client got: the session returns to its place, or ends at its deadline. */
