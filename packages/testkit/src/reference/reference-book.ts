@@ -197,11 +197,10 @@ export class ReferenceBook extends TimeAndLimits {
       isInside: false,
     };
     this.useClasses(waiter);
-    // It stands at its keys first.
+    // It stands at its keys first, and may hold back a younger one of its keys. Then that one is no longer in the order.
     const { collectMs } = this.context;
     this.waiters.push(waiter);
     if (this.isClimbing(waiter, collectMs) && !this.isThrough(waiter, collectMs)) return;
-    this.waiters.pop();
     const [line, of] = [lineOf(waiter), classOf(demand)];
     const loser = this.isPoolFull(of) ? this.loser(this.pool(of)) : undefined;
     const fewer = isReturning && loser !== undefined && loser.arrivedAt > arrivedAt ? 1 : 2;
@@ -209,7 +208,6 @@ export class ReferenceBook extends TimeAndLimits {
     const isAdmitted = this.hasRoom(line) && (!this.isPoolFull(of) || isDisplacing);
     if (isAdmitted && loser !== undefined) loser.isInside = false;
     if (isAdmitted) this.enter(waiter, this.context, isReturning ? this.returnLevel(of) : undefined);
-    this.waiters.push(waiter);
   }
 
   /** A lease that no client got: the session returns to its place, or ends at its deadline. */
