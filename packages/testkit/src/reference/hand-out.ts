@@ -1,7 +1,7 @@
 import { classOf, DEFAULT_CLASS, type KeyPolicy, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
 import { Classes } from "./classes.ts";
 import { HOUR_MS } from "./slots-and-ends.ts";
-import { type Asking, type Bucket, first, lineOf, type Waiter } from "./state.ts";
+import { type Asking, type Bucket, compared, first, lineOf, type Waiter } from "./state.ts";
 
 /** The layers in which a decision hands out slots, after its inputs: breaker, offers, waiter pool, slots. */
 
@@ -20,7 +20,8 @@ export class HandOut extends Classes {
   }
 
   collectOffers(): void {
-    for (const offer of this.slots.filter(({ token }) => token === undefined)) {
+    const offers = this.slots.filter(({ token }) => token === undefined);
+    for (const offer of offers.toSorted((a, b) => compared([a.since, a.session], [b.since, b.session]))) {
       const waiter = this.waiters.find(({ session }) => session === offer.session);
       // A limit may have been lowered since.
       const isOverKey = this.policy.keys?.some((key) => {

@@ -9,7 +9,7 @@ import { TimeAndLimits } from "./time-and-limits.ts";
  * sorting instead of indexes. It shares no code with `@slotkeeper/queue`. `compare.ts` gives both the same histories.
  * Seven parts, each a class on top of the one before: state, keys and budgets (`state.ts`), who is next (`next-waiter.ts`), how slots and sessions end
  * (`slots-and-ends.ts`), classes (`classes.ts`), the layers that hand out slots (`hand-out.ts`), time and limits (`time-and-limits.ts`), and here
- * the inputs. Where the specification is silent, it follows the engine: which of several offers is collected first, when a semaphore may get
+ * the inputs. Where the specification is silent, it follows the engine: when a semaphore may get
  * another capacity, and that a bucket at a hot host joins not before the last turn.
  * It leaves out what no client can see: which instances a commit notifies.
  */
