@@ -218,7 +218,7 @@ class Budgets:
         self.assertEqual(waiting.end(), 200)
 
     def test_a_request_that_can_never_be_granted_is_refused(self):
-        for demand in ({"width": 4}, {"cost": {"tokens": 1_001}}, {"cost": {"images": 1}}):
+        for demand in ({"width": 4}, {"cost": {"tokens": 1_001}}, {"cost": {"images": 1}}, {"class_": "chatt"}):
             with self.assertRaises(RefusedError) as caught:
                 self.run_in(self.request(**demand), lambda slot: None)
             self.assertEqual((caught.exception.status, caught.exception.problem), (400, "IMPOSSIBLE"))

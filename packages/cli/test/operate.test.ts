@@ -189,6 +189,13 @@ describe("who", () => {
     ]);
     expect(out).toMatch(/^\d+ +\S.* \(chat, 2 slots\) /m);
     expect(out).toMatch(/^\d+ +\S.* \(batch\) /m);
+    const wide = ["--class", "batch", "--width", "2", "--url", service.url];
+    const waiting = slotkeeper(["acquire", "--host", HOST, ...wide]);
+    await expect
+      .poll(async () => (await service.run("who", HOST)).out, { timeout: 20_000 })
+      .toContain("Why the first one waits: It needs 2 slots, and its class “batch” has 1 of 2 that it may have.");
+    waiting.kill("SIGTERM");
+    await waiting.exited;
   });
 
   test("a host that no caller has used is named", async () => {

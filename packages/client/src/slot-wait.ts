@@ -35,7 +35,7 @@ export interface Ask {
   readonly onPending?: ((pending: Pending) => void) | undefined;
   readonly waitUntil: WaitUntil | undefined;
   /** The number of slots of a named semaphore. */
-  readonly slots?: number;
+  readonly limit?: number;
   /** Whether the wait ends as soon as the service reports that no slot is free. */
   readonly isNow?: boolean;
   /** The held slots by their id. */
@@ -189,17 +189,17 @@ export async function waitForSlot(
   }
 }
 
-/** JSON omits `undefined` fields. */
-function firstCall({ named, bucket, width, cost, keys, class: ofClass, slots, maxWaitMs }: Ask): FirstCall {
+/** JSON omits `undefined` fields, and the service takes an empty name as absent. */
+function firstCall({ named, bucket, width, cost, keys, class: ofClass, limit, maxWaitMs }: Ask): FirstCall {
   return {
     ...named,
-    ipBucket: bucket || undefined,
+    ipBucket: bucket,
     width,
     cost,
     keys,
     class: ofClass,
-    limit: slots,
-    maxWaitMs: slots && maxWaitMs,
+    limit,
+    maxWaitMs: limit && maxWaitMs,
     requestId: crypto.randomUUID(),
   } as FirstCall;
 }

@@ -290,6 +290,7 @@ describe("a request of a class", () => {
     expect((await world.state()).hosts[0]).toMatchObject({ slots: [{ class: "chat" }] });
     const jobs = world.client().semaphore("jobs", 1);
     await expect(jobs.acquire({ class: "chat" } as object)).rejects.toThrow("Unknown option `class`");
+    await expect(world.client().acquire({ ...host, class: "chatt" })).rejects.toMatchObject({ problem: "IMPOSSIBLE" });
     await expect(world.client().acquire({ ...host, class: "" })).rejects.toThrow("Expected `class` to be a non-empty");
   });
 });

@@ -69,6 +69,39 @@ describe("the class of a request", () => {
   });
 });
 
+describe("the limits of a class", () => {
+  it("hold back only the class at its ceiling, and the answer and the state say so", async () => {
+    const fixture = await startFixture({ config });
+    const held = await fixture.take({ class: "batch", width: 2 });
+    const { body: waiting } = await fixture.acquire({ class: "batch", waitMs: 20 });
+    expect(waiting).toMatchObject({ result: "pending", blockedBy: "class" });
+    expect(waiting).not.toHaveProperty("estimatedWaitMs");
+    await fixture.take({ class: "chat" });
+    const host = await hostOf(fixture);
+    const [session] = host.sessions;
+    expect(waitCause(session as never, host, { bucket: "", breakerLeft: "" }).cause).toBe(
+      "Its class “batch” has all the slots that it may have: 2 of 2.",
+    );
+    await fixture.release(held.slotToken);
+    expect((await fixture.poll(waiting.queryToken)).body.result).toBe("granted");
+  });
+
+  it.each([
+    [{ class: "chatt" }, "class", "Expected `class` to be absent, because the host has no such class, got chatt"],
+    [{ class: "batch", width: 3 }, "width", expect.stringMatching(/^Expected `width` to be at most 2, .*got 3$/)],
+  ])("refuse what they can never allow, with the field: %j", async (asked, field, message) => {
+    const fixture = await startFixture({ config });
+    const { status, body } = await fixture.acquire(asked);
+    expect([status, body.code, body.errors]).toEqual([400, "IMPOSSIBLE", [{ field, message }]]);
+  });
+
+  it("are unknown at a host without classes, where only `default` may be named", async () => {
+    const fixture = await startFixture();
+    expect((await fixture.acquire({ class: "chat" })).body.code).toBe("IMPOSSIBLE");
+    expect((await fixture.acquire({ class: "default" })).status).toBe(200);
+  });
+});
+
 describe("live limits of a host with floors", () => {
   const set = (fixture: Fixture, host: string, maxSlotPerHost: number) =>
     fixture.request("POST", `/api/v0/hosts/${host}?new=true`, { body: JSON.stringify({ maxSlotPerHost }) });

@@ -12,6 +12,10 @@ describe("classes, as the doctor judges them", () => {
       { classes: { default: { ceiling: 2 }, batch: { ceiling: 2 } } },
       "the ceilings of `fairQueue.classes` sum up to 4, less than `maxSlotPerHost` (5)",
     ],
+    [
+      { weightedScheduler: { enabled: true }, hosts: { "a.example": { classes: { chat: {} } } } },
+      '`fairQueue.hosts["a.example"].classes` turns off `fairQueue.weightedScheduler`',
+    ],
     [{ classes: { default: { weight: 2 } } }, "`fairQueue.classes` has no class besides `default`"],
   ])("limits that have no effect, or too much, are advice: %j", async (fairQueue, found) => {
     const conflict = finding(await diagnosisOf({ fairQueue }), "LIMITS_CONFLICT");
