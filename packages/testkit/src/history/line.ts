@@ -43,6 +43,7 @@ export interface FairQueueFacts {
   readonly budgets?: { readonly [name: string]: BudgetFacts };
   /** The rules use the slots of keys, and otherwise only whether there are any. */
   readonly keys?: { readonly [name: string]: KeyFacts };
+  readonly classes?: { readonly [name: string]: ClassFacts };
   readonly weights?: Readonly<Record<string, number>>;
   readonly weightedScheduler?: { readonly enabled?: boolean };
   readonly breaker?: BreakerFacts;
@@ -60,6 +61,13 @@ interface KeyFacts {
   readonly slots?: number;
   /** Values with slots of their own. */
   readonly for?: { readonly [value: string]: { readonly slots?: number } };
+}
+
+/** A class of requests. Those that name none are of the class `default`. */
+interface ClassFacts {
+  readonly weight?: number;
+  readonly floor?: number;
+  readonly ceiling?: number;
 }
 
 export interface BreakerFacts {

@@ -84,7 +84,8 @@ export class HandOut extends Classes {
   /** A slot is free, but no waiter inside may have it: one whose bucket may not gives its place to one that may. */
   swap(): boolean {
     if (this.free <= 0 || this.first !== undefined) return false;
-    return this.classNames.some((of) => this.isPoolFull(of) && this.swapIn(of));
+    const isBelow = (of: string) => this.heldByClass(of) < this.ceiling(of);
+    return this.classNames.some((of) => this.isPoolFull(of) && isBelow(of) && this.swapIn(of));
   }
 
   swapIn(of: string): boolean {

@@ -19,7 +19,7 @@ export function classNames({ hosts }: FairQueueConfig): string[] {
 }
 
 /** Their floors leave at least one slot, and an order by a budget has no floors. */
-function randomClasses({ maxSlotPerHost: slots = 1, order = "fifo" }: Limits, random: Random): Classes {
+export function randomClasses({ maxSlotPerHost: slots = 1, order = "fifo" }: Limits, random: Random): Classes {
   let rest = order.startsWith("budget:") ? 0 : slots - 1;
   const names = NAMES.filter(() => random.chance(0.55)).slice(0, 3);
   const entries = names.map((name) => {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { classOf } from "@slotkeeper/protocol";
 import { type BookImage, type BookRecord, type KeptHost } from "@slotkeeper/queue";
 import { Book } from "@slotkeeper/queue/internals";
 
@@ -7,7 +8,22 @@ import { Book } from "@slotkeeper/queue/internals";
  * is none.
  */
 export function differenceOf(cached: Book, kept: KeptHost): string | undefined {
-  return imageDifference(cached.image(), kept) ?? indexDifference(cached, Book.of(kept.host, kept.tag, kept));
+  return (
+    imageDifference(cached.image(), kept) ??
+    indexDifference(cached, Book.of(kept.host, kept.tag, kept)) ??
+    classDifference(cached, kept)
+  );
+}
+
+/** The slots that the index counts for each class are those of its leases and offers. */
+function classDifference({ index }: Book, { records }: KeptHost): string | undefined {
+  for (const { name, inFlight } of index.classes) {
+    const held = records.filter((one) => one.kind === "lease" || one.kind === "offer");
+    const own = held.filter(({ charge }) => classOf(charge?.asked) === name);
+    const slots = own.reduce((sum, { width }) => sum + width, 0);
+    if (slots !== inFlight) return `${inFlight} slots of class ${name} are counted, ${slots} held`;
+  }
+  return undefined;
 }
 
 /** Records are compared by name, because their order has no meaning. */

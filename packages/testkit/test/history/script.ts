@@ -7,6 +7,8 @@ interface Ask {
   readonly waitMs?: number;
   readonly throttleTimeWindowSeconds?: number;
   readonly cost?: { readonly [budget: string]: number };
+  readonly class?: string;
+  readonly keys?: { readonly [name: string]: string };
 }
 
 const DEFAULT_FACTS: FactsLine = {
