@@ -101,7 +101,8 @@ export interface HeldAt {
 export class Ladder {
   readonly #climbers: Climbers;
   #keys: readonly KeyPolicy[] | undefined;
-  readonly #uses = new Map<string, KeyUse>();
+  /** By the name of the key, then by value. A name of both would be a new string for each change. */
+  readonly #uses = new Map<string, Map<string, KeyUse>>();
   /** Lines that changed since the ladder was last read, by level. */
   #dirty: KeyLine[][] = [];
   /** Lines whose oldest waits, the one that may go on first. */
@@ -114,7 +115,7 @@ export class Ladder {
   }
 
   get lines(): readonly KeyLine[] {
-    return Array.from(this.#uses.values()).flatMap(({ lines }) => [...lines.values()]);
+    return this.#allUses().flatMap(({ lines }) => [...lines.values()]);
   }
 
   /** When a waiter that is first in its line may move on or leave. */
@@ -132,7 +133,7 @@ export class Ladder {
   useKeys(keys: readonly KeyPolicy[] | undefined): void {
     this.#keys = keys;
     this.#dirty = [];
-    for (const use of this.#uses.values()) this.#find(use);
+    for (const use of this.#allUses()) this.#find(use);
     for (const line of this.lines) {
       line.isDirty = false;
       this.#changed(line);
@@ -150,8 +151,8 @@ export class Ladder {
 
   /** A lease or an offer of these keys begins or ends. */
   hold(keys: KeyValues, by: number): void {
-    for (const [name, value] of Object.entries(keys)) {
-      const use = this.#useOf(name, value);
+    for (const name of Object.keys(keys)) {
+      const use = this.#useOf(name, keys[name] as string);
       use.inFlight += by;
       for (const line of use.lines.values()) this.#changed(line);
       this.#forget(use);
@@ -160,12 +161,14 @@ export class Ladder {
 
   /** Whether leases and offers of these keys have more slots than a limit that was lowered since. */
   isOver(keys: KeyValues = {}): boolean {
-    return Object.entries(keys).some(([name, value]) => this.#uses.get(useId(name, value))?.hasSlots(0) === false);
+    return Object.entries(keys).some(([name, value]) => this.#uses.get(name)?.get(value)?.hasSlots(0) === false);
   }
 
   /** The budgets of a value have changed. `id`: as `tenant acme`. */
   change(id: string): void {
-    for (const line of this.#uses.get(id)?.lines.values() ?? []) this.#changed(line);
+    const end = id.indexOf(" ");
+    const use = this.#uses.get(id.slice(0, end))?.get(id.slice(end + 1));
+    for (const line of use?.lines.values() ?? []) this.#changed(line);
   }
 
   changeAll(): void {
@@ -183,7 +186,7 @@ export class Ladder {
       if (key.isShadow !== true) return false;
       const value = valueOf(key, record);
       if (value === undefined) return key.isRequired === true;
-      const { inFlight = 0 } = this.#uses.get(useId(key.name, value)) ?? {};
+      const { inFlight = 0 } = this.#uses.get(key.name)?.get(value) ?? {};
       return inFlight + width > (keyLimitsOf(key, value).slots ?? Number.POSITIVE_INFINITY);
     });
     return short.map(({ name }) => `key:${name}`);
@@ -203,13 +206,15 @@ export class Ladder {
 
   enter(entry: WaiterEntry): void {
     const { record, bucket } = entry;
-    entry.rungs = (this.#keys ?? []).flatMap((key) => {
+    const rungs: Rung[] = [];
+    for (const key of this.#keys ?? []) {
       const value = rungValue(key, record);
-      return value === undefined
-        ? []
-        : [{ entry, line: this.#lineOf(key.name, value, bucket.ofClass.name), rungIndex: -1 }];
-    });
-    for (const { line } of entry.rungs) line.climbers++;
+      if (value === undefined) continue;
+      const line = this.#lineOf(key.name, value, bucket.ofClass.name);
+      line.climbers++;
+      rungs.push({ entry, line, rungIndex: -1 });
+    }
+    entry.rungs = rungs;
     this.#stand(entry, 0);
   }
 
@@ -316,14 +321,18 @@ export class Ladder {
   }
 
   #useOf(name: string, value: string): KeyUse {
-    const id = useId(name, value);
-    let use = this.#uses.get(id);
+    const uses = this.#uses.get(name) ?? new Map<string, KeyUse>();
+    let use = uses.get(value);
     if (use === undefined) {
       use = new KeyUse(name, value);
       this.#find(use);
-      this.#uses.set(id, use);
+      this.#uses.set(name, uses.set(value, use));
     }
     return use;
+  }
+
+  #allUses(): KeyUse[] {
+    return Array.from(this.#uses.values()).flatMap((uses) => [...uses.values()]);
   }
 
   #find(use: KeyUse): void {
@@ -338,7 +347,7 @@ export class Ladder {
   }
 
   #forget({ name, value, inFlight, lines }: KeyUse): void {
-    if (inFlight === 0 && lines.size === 0) this.#uses.delete(useId(name, value));
+    if (inFlight === 0 && lines.size === 0) this.#uses.get(name)?.delete(value);
   }
 }
 
@@ -355,10 +364,6 @@ export function valueOf({ name }: KeyPolicy, { bucket, demand }: Asking): string
 function rungValue(key: KeyPolicy, asking: Asking): string | undefined {
   const value = valueOf(key, asking);
   return value !== undefined && holdsBack(key, value) ? value : undefined;
-}
-
-function useId(name: string, value: string): string {
-  return `${name} ${value}`;
 }
 
 function standsBefore(a: Rung, b: Rung): boolean {

@@ -82,7 +82,8 @@ export class WaiterIndex {
     let entry = this.#waiters.get(key);
     const line = after && lineOfWaiter(after);
     if (entry !== undefined && line === entry.bucket.name) {
-      this.#replace(entry, after);
+      if (after !== undefined && this.#getsPlace(entry, after)) this.#enterPool(entry, after);
+      else this.#replace(entry, after);
       return;
     }
     if (entry !== undefined) {
@@ -116,6 +117,26 @@ export class WaiterIndex {
     const count = (this.#byInstance.get(instance) ?? 0) + by;
     if (count > 0) this.#byInstance.set(instance, count);
     else this.#byInstance.delete(instance);
+  }
+
+  /** Whether a waiter that waits for a place gets one, and nothing else changes. */
+  #getsPlace(entry: WaiterEntry, after: WaiterRecord): boolean {
+    const { record: before, bucket, isOffered } = entry;
+    if (!after.isInside || !bucket.outside.has(entry) || isOffered || this.#isAbsent(entry)) return false;
+    const isSame = before.arrivedAt === after.arrivedAt && before.deadlineAt === after.deadlineAt;
+    return isSame && before.instance === after.instance && after.awayAt === undefined && before.demand === after.demand;
+  }
+
+  /** It keeps its rungs: to climb the ladder again would cost more than all else that changes. */
+  #enterPool(entry: WaiterEntry, after: WaiterRecord): void {
+    const { bucket } = entry;
+    this.#buckets.detach(bucket);
+    bucket.outside.remove(entry);
+    entry.record = after;
+    bucket.young.push(entry);
+    this.#buckets.widths.add(entry.width, 1);
+    addWaiting(bucket, entry.width);
+    bucket.ready.push(entry);
   }
 
   #replace(entry: WaiterEntry, after: WaiterRecord | undefined): void {
