@@ -1,6 +1,6 @@
 import { IndexedHeap } from "slotkeeper/parts";
 import type { Line } from "../order/contract.ts";
-import type { OrderClass } from "../order/slot-seconds.ts";
+import type { RateGroup } from "../order/slot-seconds.ts";
 import type { WeightedLine } from "../order/weighted/numbers.ts";
 import type { ClassIndex } from "./class-index.ts";
 import type { Rung } from "./ladder.ts";
@@ -49,7 +49,7 @@ export class Bucket implements Line {
   headWidth = 1;
   charged = 0;
   orderIndex = -1;
-  orderClass: OrderClass | undefined;
+  rateGroup: RateGroup | undefined;
   weighted: WeightedLine | undefined;
   /** How many slots the bucket may have, by the policy with which the index was last read. */
   limit = 0;

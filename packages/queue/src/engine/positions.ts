@@ -97,7 +97,7 @@ function lineOf(lines: Map<string, LineCopy>, waiter: WaiterRecord, book: Book, 
     line = {
       ...rank,
       orderIndex: -1,
-      orderClass: undefined,
+      rateGroup: undefined,
       turnIndex: -1,
       ofClass: { name: classOf(waiter.demand) },
       waiters: [],

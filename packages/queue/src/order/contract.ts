@@ -1,7 +1,7 @@
 import type { Book } from "../book/book.ts";
 import type { Bucket } from "../book/bucket.ts";
 import type { WaiterRecord } from "../book/records.ts";
-import type { OrderClass } from "./slot-seconds.ts";
+import type { RateGroup } from "./slot-seconds.ts";
 import type { WeightedLine } from "./weighted/numbers.ts";
 
 /** The port of the order: which line is next when a slot of a host is free. A line is the waiters of one class and bucket. */
@@ -30,7 +30,7 @@ export interface Rank {
 /** A line with its positions in rankings. Only rankings write these. */
 export interface Line extends Rank {
   orderIndex: number;
-  orderClass: OrderClass | undefined;
+  rateGroup: RateGroup | undefined;
   turnIndex: number;
   readonly ofClass: { readonly name: string };
 }
