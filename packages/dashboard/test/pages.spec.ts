@@ -228,6 +228,9 @@ describe("the host page", () => {
       expect.arrayContaining([expect.stringMatching(/^ann\s+chat\s+3 slots$/)]),
     );
     expect(await page.getByRole("table", { name: "Waiting sessions" }).innerText()).toMatch(/bob\s+batch/);
+    const buckets = page.getByRole("table", { name: "Queue by bucket" });
+    expect(await buckets.getByRole("row").nth(1).innerText()).toMatch(/^bob\s+batch\s+0\s+1\s+1\s/);
+    expect(await buckets.innerText()).toMatch(/ann\s+chat\s+3\s+0\s/);
     expect(complaints).toEqual([]);
   });
 

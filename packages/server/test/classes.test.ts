@@ -19,11 +19,21 @@ describe("the class of a request", () => {
     await fixture.take({ ipBucket: "a", width: 2 });
     await fixture.acquire({ class: "chat", ipBucket: "b", waitMs: 20 });
     await fixture.acquire({ ipBucket: "b", waitMs: 20 });
-    const { classes, slots, sessions } = await hostOf(fixture);
-    expect(classes?.map(({ share: _share, ...rest }) => rest)).toEqual([
+    const { classes, slots, sessions, buckets } = await hostOf(fixture);
+    expect(classes?.map(({ share: _share, progressMs: _meter, ...rest }) => rest)).toEqual([
       { name: "batch", weight: 1, floor: 0, ceiling: 2, inFlight: 0, waiting: 0 },
       { name: "chat", weight: 4, floor: 2, inFlight: 2, waiting: 1 },
       { name: "default", weight: 1, floor: 0, inFlight: 2, waiting: 1 },
+    ]);
+    expect(classes?.map(({ progressMs }) => progressMs !== undefined)).toEqual([false, true, true]);
+    const lines = buckets.map(
+      (one) => `${one.bucket} ${one.class ?? "-"}: ${one.inFlight} held, ${one.waiting} waiting`,
+    );
+    expect(lines.toSorted()).toEqual([
+      "a -: 2 held, 0 waiting",
+      "a chat: 2 held, 0 waiting",
+      "b -: 0 held, 1 waiting",
+      "b chat: 0 held, 1 waiting",
     ]);
     expect(new Set(slots.map((slot) => slot.class))).toEqual(new Set(["chat", undefined]));
     expect(new Set(sessions.map((session) => session.class))).toEqual(new Set(["chat", undefined]));

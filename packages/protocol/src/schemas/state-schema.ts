@@ -32,10 +32,14 @@ const className = Type.Optional(Type.String({ description: "its class; absent: `
 
 const BucketStateSchema = Type.Object({
   bucket: Type.String(),
+  class: className,
   weight: Type.Number(),
   inFlight: count,
   waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
-  usedMs: Type.Number({ description: "slot time used; compare `usedMs / weight` with `progressMs`" }),
+  usedMs: Type.Number({
+    description:
+      "slot time used; compare `usedMs / weight` with `progressMs`, at a host with classes with that of its class",
+  }),
 });
 
 const SlotStateSchema = Type.Object({
@@ -89,6 +93,7 @@ const ClassStateSchema = Type.Object({
   ceiling: Type.Optional(Type.Integer({ description: "most slots of the class; absent: no limit" })),
   inFlight: count,
   waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
+  progressMs: Type.Optional(Type.Number({ description: "the fair meter of its buckets; absent: it was not used yet" })),
   share: Type.Optional(Type.Number({ minimum: 0, description: "slots that are its fair share now" })),
 });
 

@@ -1,5 +1,5 @@
 import { type ClassPolicies, type ClassPolicy, classOf, DEFAULT_CLASS } from "@slotkeeper/protocol";
-import type { LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
+import type { ClassUses, LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
 
 /** A class of a host for people and for metrics. It only reads. */
 export interface ClassView extends ClassPolicy {
@@ -8,12 +8,14 @@ export interface ClassView extends ClassPolicy {
   readonly inFlight: number;
   /** Waiters of the whole fleet. */
   readonly waiting: number;
+  /** The fair meter of its buckets. Absent: it was not used yet. */
+  readonly progressMs?: number;
   /** The slots that are its share now. Absent: not known here. */
   readonly share?: number;
 }
 
 /** What holds slots or waits. */
-export type ClassUse = LeaseRecord | OfferRecord | WaiterRecord;
+export type ClassMember = LeaseRecord | OfferRecord | WaiterRecord;
 
 /**
  * The classes of a host, by name; none if it has no classes. A class that the limits no longer have is shown as long as it
@@ -21,22 +23,29 @@ export type ClassUse = LeaseRecord | OfferRecord | WaiterRecord;
  */
 export function viewClasses(
   classes: ClassPolicies | undefined,
-  uses: readonly ClassUse[],
+  members: readonly ClassMember[],
+  uses: ClassUses = {},
   shareOf?: (name: string) => number | undefined,
 ): readonly ClassView[] {
   if (classes === undefined) return NONE;
-  const counts = countsOf(uses);
+  const counts = countsOf(members);
   const names = new Set([...Object.keys(classes), ...counts.keys()]);
   return [...names].toSorted().map((name) => {
     const policy = Object.hasOwn(classes, name) ? (classes[name] as ClassPolicy) : RETIRED;
-    const share = shareOf?.(name);
-    return { name, ...policy, ...(counts.get(name) ?? UNUSED), ...(share === undefined ? {} : { share }) };
+    const [progressMs, share] = [Object.hasOwn(uses, name) ? uses[name]?.progress : undefined, shareOf?.(name)];
+    return {
+      name,
+      ...policy,
+      ...(counts.get(name) ?? UNUSED),
+      ...(progressMs === undefined ? {} : { progressMs }),
+      ...(share === undefined ? {} : { share }),
+    };
   });
 }
 
 /** The class of a lease, an offer or a waiter. */
-export function classOfUse(use: ClassUse): string {
-  return classOf(use.kind === "waiter" ? use.demand : use.charge?.asked);
+export function classOfMember(member: ClassMember): string {
+  return classOf(member.kind === "waiter" ? member.demand : member.charge?.asked);
 }
 
 /** The class of a record, where it is worth showing. */
@@ -44,13 +53,13 @@ export function shownClass(name: string): { readonly class?: string } {
   return name === DEFAULT_CLASS ? {} : { class: name };
 }
 
-function countsOf(uses: readonly ClassUse[]): ReadonlyMap<string, typeof UNUSED> {
+function countsOf(members: readonly ClassMember[]): ReadonlyMap<string, typeof UNUSED> {
   const counts = new Map<string, { inFlight: number; waiting: number }>();
-  for (const use of uses) {
-    const name = classOfUse(use);
+  for (const member of members) {
+    const name = classOfMember(member);
     const { inFlight, waiting } = counts.get(name) ?? UNUSED;
-    const isWaiting = use.kind === "waiter";
-    counts.set(name, { inFlight: inFlight + (isWaiting ? 0 : use.width), waiting: waiting + (isWaiting ? 1 : 0) });
+    const isWaiting = member.kind === "waiter";
+    counts.set(name, { inFlight: inFlight + (isWaiting ? 0 : member.width), waiting: waiting + (isWaiting ? 1 : 0) });
   }
   return counts;
 }

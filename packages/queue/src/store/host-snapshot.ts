@@ -1,7 +1,6 @@
-import { DEFAULT_CLASS } from "@slotkeeper/protocol";
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
 import { type BudgetView, viewBudgets } from "../book/budget-view.ts";
-import { type ClassView, classOfUse, shownClass, viewClasses } from "../book/class-view.ts";
+import { type ClassView, classOfMember, shownClass, viewClasses } from "../book/class-view.ts";
 import { isPausedBy } from "../book/head.ts";
 import { lineOfSlot, lineOfWaiter, partsOfLine } from "../book/line-name.ts";
 import type {
@@ -103,12 +102,11 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
       const inFlight = held.get(line) ?? 0;
       const used = usedMs + inFlight * Math.max(0, now - asOf);
       const [name, bucket] = partsOfLine(line);
-      const ofClass = name === DEFAULT_CLASS ? {} : { class: name };
-      return { bucket, ...ofClass, weight, inFlight, waiting: waiting.get(line) ?? 0, usedMs: used };
+      return { bucket, ...shownClass(name), weight, inFlight, waiting: waiting.get(line) ?? 0, usedMs: used };
     }),
     leases: leases.map((lease) => leaseSnapshot(host, lease, now)),
     budgets: viewBudgets(limits?.policy.budgets, (name) => budgets.get(name)?.level, now),
-    classes: viewClasses(limits?.policy.classes, [...leases, ...offers, ...waiters]),
+    classes: viewClasses(limits?.policy.classes, [...leases, ...offers, ...waiters], head.classes),
     keys: busiestKeys(limits?.policy.keys, [...leases, ...offers, ...waiters], [...budgets.values()], now),
   };
 }
@@ -125,7 +123,7 @@ function leaseSnapshot(host: string, lease: LeaseRecord, now: number): LeaseSnap
     isReleased,
     isProbe,
     width,
-    ...shownClass(classOfUse(lease)),
+    ...shownClass(classOfMember(lease)),
   };
 }
 

@@ -1,9 +1,7 @@
 import { type ClassState, unitsOf } from "@slotkeeper/protocol";
 import { count, plural } from "../../format.ts";
 import type { HostState, SessionState } from "../../model/host-watch.ts";
-
-/** The class of sessions that name none. */
-const DEFAULT_CLASS = "default";
+import { DEFAULT_CLASS } from "../../model/shares.ts";
 
 interface ClassesProps {
   readonly host: HostState;
