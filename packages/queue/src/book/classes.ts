@@ -1,4 +1,4 @@
-import { budgetOfOrder, type ClassPolicy, DEFAULT_CLASS } from "@slotkeeper/protocol";
+import { budgetOfOrder, type ClassPolicy, DEFAULT_CLASS, sumOfFloors } from "@slotkeeper/protocol";
 import { type HostPolicy, hasBudgets } from "../host-policy.ts";
 import type { Shares } from "../order/contract.ts";
 import { ownsShare, ROUNDING_MS } from "../order/order.ts";
@@ -60,8 +60,10 @@ function boundsOf(book: Book, name: string): Bounds {
   return { weight, least: areFloorsInForce(book) ? least : 0, most };
 }
 
+/** Not if limits that were changed one after the other left no slot besides the floors. */
 function areFloorsInForce(book: Book): boolean {
-  return slotsToShare(book, book.head.slots, book.inFlight) === book.head.slots;
+  const { slots } = book.head;
+  return slotsToShare(book, slots, book.inFlight) === slots && sumOfFloors(book.policy.classes) < slots;
 }
 
 function within({ weight, least, most }: Bounds, level: number): number {

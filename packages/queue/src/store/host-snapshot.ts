@@ -1,12 +1,16 @@
+import { classOf } from "@slotkeeper/protocol";
+import { Book } from "../book/book.ts";
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
 import { type BudgetView, viewBudgets } from "../book/budget-view.ts";
-import { type ClassView, classOfMember, shownClass, viewClasses } from "../book/class-view.ts";
+import { type ClassView, shownClass, viewClasses } from "../book/class-view.ts";
 import { isPausedBy } from "../book/head.ts";
 import { lineOfSlot, lineOfWaiter, partsOfLine } from "../book/line-name.ts";
 import type {
   AccountRecord,
   BookImage,
+  BookRecord,
   BudgetRecord,
+  Head,
   LeaseRecord,
   LimitsRecord,
   LiveLimits,
@@ -106,9 +110,19 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     }),
     leases: leases.map((lease) => leaseSnapshot(host, lease, now)),
     budgets: viewBudgets(limits?.policy.budgets, (name) => budgets.get(name)?.level, now),
-    classes: viewClasses(limits?.policy.classes, [...leases, ...offers, ...waiters], head.classes),
+    classes: classesOf(host, head, [...records.filter(isKept), ...leases, ...offers, ...waiters]),
     keys: busiestKeys(limits?.policy.keys, [...leases, ...offers, ...waiters], [...budgets.values()], now),
   };
+}
+
+/** Limits and accounts. */
+function isKept({ kind }: BookRecord): boolean {
+  return kind === "limits" || kind === "account";
+}
+
+/** Only hosts with classes need a book for it. */
+function classesOf(host: string, head: Head, records: readonly BookRecord[]): readonly ClassView[] {
+  return head.classes === undefined ? [] : viewClasses(Book.of(host, undefined, { head, records }));
 }
 
 function leaseSnapshot(host: string, lease: LeaseRecord, now: number): LeaseSnapshot {
@@ -123,7 +137,7 @@ function leaseSnapshot(host: string, lease: LeaseRecord, now: number): LeaseSnap
     isReleased,
     isProbe,
     width,
-    ...shownClass(classOfMember(lease)),
+    ...shownClass(classOf(lease.charge?.asked)),
   };
 }
 

@@ -184,7 +184,9 @@ export class Classes extends SlotsAndEnds {
 
   /** Slots are short: no budget keeps some of them free. */
   get areFloorsInForce(): boolean {
-    return !this.isBudgeted || widths(this.slots) + this.widest >= this.policy.slots;
+    const floors = sum(Object.values(this.policy.classes ?? {}), ({ floor }) => floor);
+    const isShort = !this.isBudgeted || widths(this.slots) + this.widest >= this.policy.slots;
+    return isShort && floors < this.policy.slots;
   }
 
   /** The share of a class: weight × level, at least its floor while slots are short, at most its ceiling. The shares of those that want more sum up to what there is. */
