@@ -55,6 +55,8 @@ export class Bucket implements Line {
   limit = 0;
   /** The slots that the bucket has in other classes. */
   heldElsewhere = 0;
+  /** The lines of its bucket in all classes, with this one. Undefined: it is the only one. */
+  siblings: readonly Bucket[] | undefined;
   /** The end of its cooldown. It may be over: then its record is about to be deleted. */
   coolsUntil: number | undefined;
   /** The slots that waiters inside the pool without an offer need. */

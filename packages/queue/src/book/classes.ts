@@ -1,7 +1,7 @@
 import { budgetOfOrder, type ClassPolicy, DEFAULT_CLASS, sumOfFloors } from "@slotkeeper/protocol";
 import { type HostPolicy, hasBudgets } from "../host-policy.ts";
 import type { Shares } from "../order/contract.ts";
-import { ownsShare, ROUNDING_MS } from "../order/order.ts";
+import { levelOf, ownsShare, ROUNDING_MS } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import type { ClassIndex } from "./class-index.ts";
 import type { ClassUse, ClassUses } from "./records.ts";
@@ -39,13 +39,15 @@ export function roomOf(book: Book, one: ClassIndex): number {
 
 /** CLASS2: the level at which the shares of the classes that want more add up to the slots that the others leave. */
 function levelOfClasses(book: Book): number {
-  const contending = book.index.classes.filter((one) => one.ledger.contendingWeight > 0 && roomOf(book, one) > 0);
-  const held = contending.reduce((sum, { inFlight }) => sum + inFlight, 0);
+  const contending: Bounds[] = [];
+  let held = 0;
+  for (const one of book.index.classes) {
+    if (one.ledger.contendingWeight <= 0 || roomOf(book, one) <= 0) continue;
+    contending.push(boundsOf(book, one.name));
+    held += one.inFlight;
+  }
   const slots = slotsToShare(book, book.head.slots, book.inFlight) - (book.inFlight - held);
-  return levelWithin(
-    contending.map(({ name }) => boundsOf(book, name)),
-    Math.max(0, slots),
-  );
+  return levelWithin(contending, Math.max(0, slots));
 }
 
 /** The weight of a class, and the least and most slots of its share. */
@@ -57,7 +59,7 @@ interface Bounds {
 
 function boundsOf(book: Book, name: string): Bounds {
   const { weight, floor: least, ceiling: most = Number.POSITIVE_INFINITY } = classPolicy(book.policy, name);
-  return { weight, least: areFloorsInForce(book) ? least : 0, most };
+  return { weight, least: least > 0 && areFloorsInForce(book) ? least : 0, most };
 }
 
 /** Not if limits that were changed one after the other left no slot besides the floors. */
@@ -75,13 +77,23 @@ function within({ weight, least, most }: Bounds, level: number): number {
  * the piece where they add up to the slots, the level follows from the weights of the classes in between.
  */
 function levelWithin(bounds: readonly Bounds[], slots: number): number {
+  if (bounds.every(isUnbounded)) return levelOf(slots, 0, weightOf(bounds));
   const ends = bounds.flatMap(({ weight, least, most }) => [least / weight, most / weight]).toSorted((a, b) => a - b);
   const sumAt = (level: number) => bounds.reduce((sum, one) => sum + within(one, level), 0);
   const to = ends.find((level) => sumAt(level) >= slots) ?? Number.POSITIVE_INFINITY;
   const from = ends.findLast((level) => level < to) ?? 0;
   const between = bounds.filter(({ weight, least, most }) => least / weight <= from && from < most / weight);
-  const weights = between.reduce((sum, { weight }) => sum + weight, 0);
+  const weights = weightOf(between);
   return weights > 0 ? Math.max(0, from + (slots - sumAt(from)) / weights) : from;
+}
+
+/** Most classes have neither a floor nor a ceiling, and the level is needed several times for each grant. */
+function isUnbounded({ least, most }: Bounds): boolean {
+  return least === 0 && most === Number.POSITIVE_INFINITY;
+}
+
+function weightOf(bounds: readonly Bounds[]): number {
+  return bounds.reduce((sum, { weight }) => sum + weight, 0);
 }
 
 /** Slots that no budget can fill belong to no share. */

@@ -95,6 +95,7 @@ export class Lines {
       const [ofClass, bucket] = partsOfLine(name);
       line = new Bucket(name, bucket, this.#openClass(ofClass));
       line.ofClass.lines++;
+      if (this.#others !== undefined) connect(line, this.ofBucket(bucket));
       this.#lines.set(name, line);
     }
     return line;
@@ -123,7 +124,7 @@ export class Lines {
   /** The slots of the line are about to change: its bucket has less or more room in all classes. */
   detachBucket(line: Bucket): void {
     this.detach(line);
-    if (this.#others !== undefined) for (const one of this.ofBucket(line.bucket)) this.detach(one);
+    if (line.siblings !== undefined) for (const one of line.siblings) this.detach(one);
   }
 
   /** Call before the heaps and sums are read. */
@@ -144,7 +145,7 @@ export class Lines {
     line.headWidth = head?.width ?? 1;
     line.limit = this.#policy === undefined ? 0 : bucketLimit(this.#policy, line.bucket);
     line.coolsUntil = this.#coolsUntil(line.bucket);
-    line.heldElsewhere = this.heldBy(line.bucket) - line.inFlight;
+    line.heldElsewhere = heldElsewhere(line);
     ofClass.pool.enter(line);
     ofClass.ledger.recount(line);
     if (line.coolsUntil !== undefined && line.isWanted) ofClass.resting.cools(line);
@@ -153,8 +154,26 @@ export class Lines {
     if (line.isEmpty) this.#drop(line);
   }
 
-  #drop({ name, ofClass }: Bucket): void {
+  #drop(line: Bucket): void {
+    const { name, ofClass } = line;
     this.#lines.delete(name);
+    connect(line, []);
     if (--ofClass.lines === 0) this.#others?.delete(ofClass.name);
   }
+}
+
+/** Makes the line one of the lines of its bucket, which has these others. With none, the line leaves them. */
+function connect(line: Bucket, others: readonly Bucket[]): void {
+  const left = line.siblings?.filter((one) => one !== line) ?? [];
+  for (const one of left) one.siblings = left.length > 1 ? left : undefined;
+  const all = others.length > 0 ? [...others, line] : undefined;
+  line.siblings = undefined;
+  for (const one of all ?? []) one.siblings = all;
+}
+
+/** The slots of its bucket in other classes. */
+function heldElsewhere({ siblings, inFlight }: Bucket): number {
+  let held = 0;
+  if (siblings !== undefined) for (const one of siblings) held += one.inFlight;
+  return siblings === undefined ? 0 : held - inFlight;
 }

@@ -32,6 +32,8 @@ export class PlainOrder implements Order {
   }
 
   passedOver(book: Book): Bucket | undefined {
+    // Most hosts have none, and then the best line need not be found.
+    if ((this.#blocked?.size ?? 0) === 0) return undefined;
     return this.#ahead(this.#blocked, this.next(book), book);
   }
 
