@@ -12,7 +12,10 @@ import {
   settlingWrong,
   tagOf,
   takingBack,
+  withoutCeilings,
+  withoutClasses,
   withoutKeys,
+  withoutUseOfClasses,
   withWiderKeys,
 } from "./plants.ts";
 
@@ -232,6 +235,27 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     checker: "HIST1",
     rule: /^V[14]/,
     plant: withoutKeys(),
+  },
+  {
+    name: "instances ignore the ceilings of classes",
+    checker: "HIST1",
+    rule: /^V1 .* of class /,
+    plant: { config: withoutCeilings },
+  },
+  {
+    name: "the store forgets the class of a slot",
+    checker: "HIST1",
+    rule: /^V11 .* class /,
+    plant: withoutClasses(),
+  },
+  {
+    name: "the store forgets what classes used",
+    checker: {
+      unseen:
+        "Classes share the slots by what they hold, and only parts of a slot by what they used. Within a short history, clients see no more than the bound allows",
+    },
+    rule: /^V4/,
+    plant: withoutUseOfClasses(),
   },
   {
     name: "waiters that ended stay",

@@ -24,7 +24,7 @@ export function randomClasses({ maxSlotPerHost: slots = 1, order = "fifo" }: Lim
   const names = NAMES.filter(() => random.chance(0.55)).slice(0, 3);
   const entries = names.map((name) => {
     const weight = random.pick([0.5, 1, 1, 2, 4]);
-    const floor = random.chance(0.4) ? random.int(0, Math.min(2, rest)) : 0;
+    const floor = random.chance(0.5) ? random.int(Math.min(1, rest), Math.min(2, rest)) : 0;
     const ceiling = random.chance(0.5) ? { ceiling: random.int(Math.max(1, floor), slots) } : {};
     rest -= floor;
     return [name, { weight, ...(floor > 0 ? { floor } : {}), ...ceiling }] as const;

@@ -106,8 +106,17 @@ export function randomHistory(seed: number): History {
     mostEnds: random.pick([1, 3, 1_000, 1_000]),
     mostWidth: random.pick([1, 1, 2, 4]),
     hasTies: random.chance(0.3),
-    steps,
+    steps: hasClasses ? steps.map((step) => crowded(step, { sessions, buckets }, ofClasses)) : steps,
   };
+}
+
+/** More sessions arrive: classes matter only while several of them wait. */
+function crowded(step: Step, { sessions, buckets }: Pick<Cast, "sessions" | "buckets">, random: Random): Step {
+  const arrivals = Array.from({ length: random.int(0, 2) }, (): Ask => {
+    const [session, bucket] = [random.pick(sessions), random.pick(buckets)];
+    return { kind: "arrive", session, bucket, number: random.int(0, 1_000), isOdd: false };
+  });
+  return { ...step, asks: [...arrivals, ...step.asks] };
 }
 
 interface Cast {

@@ -41,7 +41,7 @@ export class Invariants {
   readonly #lost = new Set<string>();
   readonly #slotOf = new Map<string, string>();
   readonly #delivered = new Set<string>();
-  /** The class of each session that waited. */
+  /** The classes of granted slots, by token. */
   readonly #classes = new Map<string, string>();
   /** When the slots of clients ended in the store, by token. */
   readonly #endedAt = new Map<string, number>();
@@ -67,10 +67,8 @@ export class Invariants {
     this.#world.history.note(describe(host, tag, changes));
     const { now = 0 } = changes.head ?? {};
     for (const record of changes.puts) {
-      if (record.kind === "waiter") {
-        this.#fleet.committed(record.key, record.deadlineAt, now);
-        this.#classes.set(record.key, classOf(record.demand));
-      } else if (record.kind === "ending") this.#fleet.committed(record.key, record.keepUntil, now);
+      if (record.kind === "waiter") this.#fleet.committed(record.key, record.deadlineAt, now);
+      else if (record.kind === "ending") this.#fleet.committed(record.key, record.keepUntil, now);
       else if (record.kind === "lease") this.#fleet.committed(record.session, record.keepUntil, now);
     }
     for (const [kind, key] of changes.dels) {
@@ -84,8 +82,7 @@ export class Invariants {
       const owner = this.#ownerOf.get(key);
       if (owner !== undefined && owner !== session) this.#fault("V2", `${key} granted to ${owner} and ${session}`);
       if (owner !== undefined) continue;
-      const [asked, got] = [this.#classes.get(session), classOf(charge?.asked)];
-      if (asked !== undefined && asked !== got) this.#fault("V11", `${session} of class ${asked} got a slot of ${got}`);
+      this.#classes.set(key, classOf(charge?.asked));
       this.#ownerOf.set(key, session);
       if (fence <= (this.#fences.get(host) ?? 0)) this.#fault("V3", `fence ${fence} of ${session} at ${host}`);
       this.#fences.set(host, Math.max(fence, this.#fences.get(host) ?? 0));
@@ -98,6 +95,9 @@ export class Invariants {
     const { id, host, arrivedAt, deadlineAt } = claims;
     const asked = widthOf(claims.demand);
     if (width !== asked) this.#fault("V11", `${id} asked for ${asked} slots and got ${width}`);
+    const named = this.#classes.get(slotToken) ?? classOf(claims.demand);
+    if (named !== classOf(claims.demand))
+      this.#fault("V11", `${id} asked for class ${classOf(claims.demand)} and got a slot of ${named}`);
     const session = `${id} of ${arrivedAt}`;
     const before = this.#slotOf.get(session) ?? slotToken;
     // An instance may answer with the slot of a lost commit before it knows of the loss.
