@@ -249,3 +249,13 @@ describe("changes of the limits", () => {
       await expect(new Bench(config).ask("w", batch())).rejects.toThrow("no such class");
   });
 });
+
+test("a class may have the name of a method of every object", async () => {
+  const bench = new Bench({ ...HOST, maxSlotPerHost: 1, classes: { constructor: { weight: 2 } } });
+  const token = await bench.take("a", { class: "constructor" });
+  const next = await bench.want("b", { class: "constructor" });
+  await bench.clock.run(100);
+  await bench.release(token);
+  expect(next.isGranted).toBe(true);
+  expect(JSON.stringify(await bench.snapshot())).toContain('"name":"constructor"');
+});

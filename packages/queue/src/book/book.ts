@@ -6,7 +6,7 @@ import type { Tag } from "../store/host-store.ts";
 import { BookIndex } from "./book-index.ts";
 import { keyPayableAt } from "./budgets.ts";
 import type { ClassIndex } from "./class-index.ts";
-import { advanceUses, meterRate } from "./classes.ts";
+import { advanceUses, meterRate } from "./class-use.ts";
 import { isPausedBy, newHead, policyInForce } from "./head.ts";
 import type {
   BookImage,

@@ -1,7 +1,7 @@
 import { amountOf, budgetOfOrder, type Costs } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
 import type { Book } from "./book.ts";
-import { chargeClass, noteChargeLevel } from "./classes.ts";
+import { chargeClass, noteChargeLevel } from "./class-use.ts";
 import { partsOfLine } from "./line-name.ts";
 import type { AccountRecord } from "./records.ts";
 import { charge } from "./use.ts";

@@ -1,5 +1,6 @@
 import { type ClassPolicy, classOf, DEFAULT_CLASS } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
+import { ownUse } from "./class-use.ts";
 import { classPolicy, shareOfClass } from "./classes.ts";
 
 /** A class of a host for people and for metrics. It only reads. */
@@ -22,7 +23,7 @@ export function viewClasses(book: Book): readonly ClassView[] {
   for (const { demand } of book.all("waiter")) waiting.set(classOf(demand), (waiting.get(classOf(demand)) ?? 0) + 1);
   const names = new Set([...Object.keys(book.policy.classes ?? {}), ...book.index.classes.map(({ name }) => name)]);
   return [...names].toSorted().map((name) => {
-    const { progress: progressMs } = book.head.classes?.[name] ?? {};
+    const { progress: progressMs } = ownUse(book.head.classes, name) ?? {};
     return {
       name,
       ...classPolicy(book.policy, name),

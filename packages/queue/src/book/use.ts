@@ -1,7 +1,8 @@
 import { ownsPart, ROUNDING_MS, usedPerWeight } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import type { Bucket } from "./bucket.ts";
-import { meterOf, retireClasses, sharesIn, startClass, startClasses, useOf } from "./classes.ts";
+import { meterOf, retireClasses, startClass, startClasses, useOf } from "./class-use.ts";
+import { sharesIn } from "./classes.ts";
 import { partsOfLine } from "./line-name.ts";
 import type { AccountRecord } from "./records.ts";
 

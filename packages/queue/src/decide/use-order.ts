@@ -1,5 +1,5 @@
 import type { Book } from "../book/book.ts";
-import { hasClasses, reweigh } from "../book/classes.ts";
+import { hasClasses, reweigh } from "../book/class-use.ts";
 import { forgetCounted } from "../book/leases.ts";
 import { startAccounts } from "../book/use.ts";
 import type { HostPolicy } from "../host-policy.ts";

@@ -1,7 +1,7 @@
 import { IndexedHeap } from "slotkeeper/parts";
 import type { Book } from "../book/book.ts";
 import { raiseTo, unitsOf } from "../book/charged.ts";
-import { lastChargeLevel } from "../book/classes.ts";
+import { lastChargeLevel } from "../book/class-use.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { HostPolicy } from "../host-policy.ts";
 import type { Line, Rank, Ranking } from "./contract.ts";

@@ -83,7 +83,6 @@ export class WorkConservation {
       return isCooling(kept, name, now) || (name !== "" && (held.get(name) ?? 0) + width > limit);
     };
     const inside = waiters.filter(({ isInside }) => isInside);
-    const isOfClass = (one: WaiterRecord, other: WaiterRecord) => classOf(one.demand) === classOf(other.demand);
     // One of these must give its place to a waiter outside.
     const isHiding = (waiter: WaiterRecord) =>
       inside.some((one) => isOfClass(one, waiter) && isBlocked(one.bucket, Math.min) && !isOffered(kept, one.key));
@@ -156,4 +155,8 @@ function isCooling(kept: KeptHost, bucket: string, now: number): boolean {
 
 export function of<K extends RecordKind>({ records }: KeptHost, kind: K): RecordOf<K>[] {
   return records.filter((record): record is RecordOf<K> => record.kind === kind);
+}
+
+function isOfClass(one: WaiterRecord, other: WaiterRecord): boolean {
+  return classOf(one.demand) === classOf(other.demand);
 }
