@@ -33,8 +33,8 @@ export class BeforeImages {
   }
 
   /**
-   * Not with `clear`: V8 links the old table of a map to its new one. Once one is in the old generation, all that follow
-   * stay in memory with their records until a full collection, which was a fifth of the cost of a cycle.
+   * Not with `clear`: with it, scavenges kept much more in memory, and a cycle of the engine took 14.2 µs instead of 11.9.
+   * The likely reason: V8 links the old table of a map to its new one, so that one in the old generation keeps all later ones.
    */
   reset(): void {
     if (this.#images.size > 0) this.#images = new Map();
