@@ -3,6 +3,7 @@ import type { HostPolicy } from "../host-policy.ts";
 import { CLASS_ORDER } from "../order/class-order.ts";
 import type { HostOrder } from "../order/contract.ts";
 import type { Tag } from "../store/host-store.ts";
+import { BeforeImages } from "./before-images.ts";
 import { BookIndex } from "./book-index.ts";
 import { keyPayableAt } from "./budgets.ts";
 import type { ClassIndex } from "./class-index.ts";
@@ -30,15 +31,6 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
  */
 export type HeadDraft = Writable<Omit<Head, "slots" | "capacity">>;
 
-/** A record before a decision. Undefined: it did not exist. */
-interface Image {
-  readonly kind: RecordKind;
-  readonly key: string;
-  readonly before: BookRecord | undefined;
-  /** Of another kind with the same key. */
-  readonly other: Image | undefined;
-}
-
 const NO_SOURCE = { limits: undefined, capacity: undefined };
 
 /**
@@ -62,8 +54,7 @@ export class Book {
   #headBefore: Head;
   #isHeadWritten = false;
   readonly #records = new RecordsByKind();
-  /** The records that the decision changed, as they were before, by key. A name of kind and key would be a new string for each change. */
-  #before = new Map<string, Image>();
+  readonly #before = new BeforeImages();
   #policy: HostPolicy | undefined;
   /** The inputs that `policy` was derived from. */
   #policySource: { readonly limits: LimitsRecord | undefined; readonly capacity: number | undefined } = NO_SOURCE;
@@ -165,7 +156,7 @@ export class Book {
     const { kind, key } = record;
     const before = this.#records.get(kind, key);
     this.runMeter();
-    this.#note(kind, key, before);
+    this.#before.note(kind, key, before);
     this.#replace(kind, key, before, record);
   }
 
@@ -173,7 +164,7 @@ export class Book {
     const before = this.#records.get(kind, key);
     if (before === undefined) return;
     this.runMeter();
-    this.#note(kind, key, before);
+    this.#before.note(kind, key, before);
     this.#replace(kind, key, before, undefined);
   }
 
@@ -199,22 +190,20 @@ export class Book {
 
   /** Starts to track changes. */
   begin(): void {
-    // Not `clear`: V8 links the old table of a map to its new one. Once one is in the old generation, all that follow stay in
-    // memory with their records until a full collection, which was a fifth of the cost of a cycle.
-    if (this.#before.size > 0) this.#before = new Map();
+    this.#before.reset();
     this.#headBefore = this.#head;
     this.#isHeadWritten = false;
   }
 
   get isChanged(): boolean {
-    return this.#isHeadWritten || this.#before.size > 0;
+    return this.#isHeadWritten || !this.#before.isEmpty;
   }
 
   /** What changed since `begin`. */
   changes(): Changes {
     const puts: BookRecord[] = [];
     const dels: RecordName[] = [];
-    for (const { kind, key, before } of this.#images()) {
+    for (const { kind, key, before } of this.#before.all()) {
       const after = this.get(kind, key);
       if (after !== undefined) puts.push(after);
       else if (before !== undefined) dels.push([kind, key]);
@@ -231,7 +220,7 @@ export class Book {
   undo(): void {
     this.#head = this.#headBefore;
     // Accounts last: the reverse of the order in `of`.
-    const images = this.#images();
+    const images = this.#before.all();
     for (const { kind, key, before } of images) if (kind !== "account") this.#set(kind, key, before);
     for (const { kind, key, before } of images) if (kind === "account") this.#set(kind, key, before);
     this.begin();
@@ -271,19 +260,6 @@ export class Book {
       this.#isHeadWritten = true;
     }
     return this.#head;
-  }
-
-  #note(kind: RecordKind, key: string, before: BookRecord | undefined): void {
-    const first = this.#before.get(key);
-    for (let image = first; image !== undefined; image = image.other) if (image.kind === kind) return;
-    this.#before.set(key, { kind, key, before, other: first });
-  }
-
-  #images(): Image[] {
-    const images: Image[] = [];
-    for (const first of this.#before.values())
-      for (let image: Image | undefined = first; image !== undefined; image = image.other) images.push(image);
-    return images;
   }
 
   #set(kind: RecordKind, key: string, after: BookRecord | undefined): void {

@@ -3,8 +3,7 @@ import type { EndingRecord } from "./records.ts";
 /**
  * The ended sessions of a host, ordered by when they ended; then by key, so that the order does not depend on how the
  * book was made. A busy host has ten thousand of them, and each decision adds some at the end and removes some from the
- * front. So this is a sorted array, and not a heap: in a heap of that size each removal moves 13 entries, which cost a
- * cycle of S1 as much as everything else in the index.
+ * front. So this is a sorted array, and not a heap: with a heap and a map a cycle of the engine took 16.9 µs instead of 15.6.
  * Cost: O(1) at both ends, amortized; O(n) elsewhere, for an end that is prolonged, or a commit of another instance that is
  * read out of order.
  */

@@ -127,7 +127,7 @@ export class WaiterIndex {
     return isSame && before.instance === after.instance && after.awayAt === undefined && before.demand === after.demand;
   }
 
-  /** It keeps its rungs: to climb the ladder again would cost more than all else that changes. */
+  /** It keeps its rungs, and need not climb the ladder again. */
   #enterPool(entry: WaiterEntry, after: WaiterRecord): void {
     const { bucket } = entry;
     this.#buckets.detach(bucket);
