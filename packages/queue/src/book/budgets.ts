@@ -164,6 +164,7 @@ function payableDebt(level: Level, budget: BudgetPolicy, now: number): number {
 
 /** PAY5. Call when the limits have changed. */
 export function keepSpent(book: Book): void {
+  if (book.size("budget") === 0) return;
   for (const record of Array.from(book.all("budget"))) {
     const budget = policyOfAccount(book.policy, record.key) ?? record;
     if (budget.limit === record.limit && budget.perMs === record.perMs && budget.burst === record.burst) continue;
