@@ -218,10 +218,18 @@ class Budgets:
         self.assertEqual(waiting.end(), 200)
 
     def test_a_request_that_can_never_be_granted_is_refused(self):
-        for demand in ({"width": 4}, {"cost": {"tokens": 1_001}}, {"cost": {"images": 1}}):
+        for demand in ({"width": 4}, {"cost": {"tokens": 1_001}}, {"cost": {"images": 1}}, {"class_": "chatt"}):
             with self.assertRaises(RefusedError) as caught:
                 self.run_in(self.request(**demand), lambda slot: None)
             self.assertEqual((caught.exception.status, caught.exception.problem), (400, "IMPOSSIBLE"))
+
+    def test_the_class_of_the_work_is_sent_and_none_if_it_is_empty(self):
+        def classes(slot):
+            return [one.get("class") for one in self.state()["slots"]]
+
+        self.assertEqual(self.run_in(self.request(class_="chat"), classes), ["chat"])
+        self.until(0, 0)
+        self.assertEqual(self.run_in(self.request(class_=""), classes), [None])
 
     def test_a_semaphore_grants_several_slots_together(self):
         self.host = f"sem:{self.host}"

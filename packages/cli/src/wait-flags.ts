@@ -7,11 +7,13 @@ export interface WaitFlags {
   readonly width?: string | undefined;
   readonly cost?: readonly string[] | undefined;
   readonly key?: readonly string[] | undefined;
+  readonly class?: string | undefined;
   readonly timeout?: string | undefined;
 }
 
 /** Returns all problems at once, or `undefined` if there is none. */
-export function waitProblems({ host, bucket, max, width, cost, key, timeout }: WaitFlags): string | undefined {
+export function waitProblems(flags: WaitFlags): string | undefined {
+  const { host, bucket, max, width, cost, key, timeout } = flags;
   return joined([
     host === undefined ? "--host is required." : undefined,
     countProblem("--max", max),
@@ -22,6 +24,8 @@ export function waitProblems({ host, bucket, max, width, cost, key, timeout }: W
       : undefined,
     ...(key ?? []).map(keyProblem),
     max !== undefined && key !== undefined ? "--max and --key cannot be combined." : undefined,
+    flags.class === "" ? "Expected --class to be the name of a class." : undefined,
+    max !== undefined && flags.class !== undefined ? "--max and --class cannot be combined." : undefined,
     max !== undefined && bucket !== undefined ? "--max and --bucket cannot be combined." : undefined,
     timeoutProblem(timeout),
   ]);
@@ -29,7 +33,9 @@ export function waitProblems({ host, bucket, max, width, cost, key, timeout }: W
 
 /** The same for the flags of `--name`. */
 export function nameProblems(flags: WaitFlags & { readonly slots?: string | undefined }): string | undefined {
-  const others = (["host", "max", "bucket", "cost"] as const).filter((flag) => flags[flag] !== undefined);
+  const others = (["host", "max", "bucket", "cost", "key", "class"] as const).filter(
+    (flag) => flags[flag] !== undefined,
+  );
   return joined([
     ...others.map((flag) => `--name and --${flag} cannot be combined.`),
     countProblem("--slots", flags.slots),
@@ -99,6 +105,7 @@ export function acquireBy(keeper: SlotClient, flags: WaitFlags, watched: Watched
       maxWaitMs: waitMs,
       cost: amountsOf(flags.cost),
       keys: keysOf(flags.key),
+      class: flags.class,
       ...asked,
     });
   return keeper.semaphore(host, Number(max)).acquire({ timeoutMs: waitMs, ...asked });

@@ -136,6 +136,19 @@ describe("acquire, status and release", () => {
     expect(wrong.err).toContain('Expected --key to be a name and a value, like tenant=acme, got "tenant".');
   });
 
+  test("--class sends the class of the request, and cannot be combined with a semaphore", async () => {
+    const classes = { chat: { weight: 4 } };
+    const url = await serve({ SLOTKEEPER_FAIR_QUEUE__HOSTS: JSON.stringify({ "example.com": { classes } }) });
+    const taken = await done(slotkeeper(["acquire", "--url", url, "--host", "example.com", "--class", "chat"]));
+    expect([taken.code, taken.err]).toEqual([0, ""]);
+    const shown = await done(slotkeeper(["status", "--url", url, "--host", "example.com", "--json"]));
+    expect(JSON.parse(shown.out)).toMatchObject({ hosts: [{ slots: [{ class: "chat" }] }] });
+    const wrong = await done(slotkeeper(["acquire", "--host", "jobs", "--max", "2", "--class", "chat"]));
+    expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining("--max and --class cannot be combined.")]);
+    const named = await done(slotkeeper(["exec", "--name", "gpu", "--class", "chat", "--", "true"]));
+    expect([named.code, named.err]).toEqual([2, expect.stringContaining("--name and --class cannot be combined.")]);
+  });
+
   test("an empty variable for the internal token counts as absent, for status and top", async () => {
     const url = await serve();
     for (const name of ["status", "top"]) {

@@ -170,6 +170,34 @@ describe("who", () => {
     await waiting.exited;
   });
 
+  test("shows the classes of the host with their limits, and the class of each holder", async () => {
+    const limits = {
+      maxSlotPerHost: 4,
+      maxSlotPerIp: -1,
+      classes: { chat: { weight: 4, floor: 2 }, batch: { ceiling: 2 } },
+    };
+    const service = await serve({ SLOTKEEPER_FAIR_QUEUE__HOSTS: JSON.stringify({ [HOST]: limits }) });
+    await hold(service, "--class", "chat", "--width", "2");
+    await hold(service, "--class", "batch");
+    const { out } = await service.run("who", HOST);
+    const lines = out.split("\n");
+    expect(lines.slice(2, 6)).toEqual([
+      expect.stringMatching(/^CLASS +IN USE {2}WEIGHT {2}FLOOR {2}CEILING {2}SHARE {2}WAITING$/),
+      expect.stringMatching(/^batch {4}█{10}░{10} {2}1 +1 +- +2 +\S+ +0$/),
+      expect.stringMatching(/^chat {5}█{10}░{10} {2}2 +4 +2 +- +\S+ +0$/),
+      expect.stringMatching(/^default {2}░{20} {2}0 +1 +- +- +\S+ +0$/),
+    ]);
+    expect(out).toMatch(/^\d+ +\S.* \(chat, 2 slots\) /m);
+    expect(out).toMatch(/^\d+ +\S.* \(batch\) /m);
+    const wide = ["--class", "batch", "--width", "2", "--url", service.url];
+    const waiting = slotkeeper(["acquire", "--host", HOST, ...wide]);
+    await expect
+      .poll(async () => (await service.run("who", HOST)).out, { timeout: 20_000 })
+      .toContain("Why the first one waits: It needs 2 slots, and its class “batch” has 1 of 2 that it may have.");
+    waiting.kill("SIGTERM");
+    await waiting.exited;
+  });
+
   test("a host that no caller has used is named", async () => {
     const service = await serve();
     expect(await service.run("who", "nosuch.example")).toEqual({

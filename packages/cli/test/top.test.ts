@@ -71,6 +71,21 @@ describe("top in a terminal", () => {
     await seen(() => session.hosts).toHaveLength(3);
   });
 
+  it("shows the classes of an open host with their limits", async () => {
+    const classes = { chat: { weight: 4, floor: 2 }, batch: { ceiling: 2 } };
+    const command = slotkeeper(["serve", "--listen", "127.0.0.1:0"], {
+      SLOTKEEPER_FAIR_QUEUE__HOSTS: JSON.stringify({ "busy.example": { maxSlotPerIp: -1, classes } }),
+    });
+    const url = await command.url();
+    slotkeeper(["acquire", "--host", "busy.example", "--class", "batch", "--url", url]);
+    const session = top(url);
+    await seen(() => session.hosts).toHaveLength(1);
+    session.press("\r");
+    await seen(() => session.text).toMatch(/^batch {4}█{10}░{10} {2}1 +1 +- +2 +\S+ +0$/m);
+    expect(session.text).toMatch(/^CLASS +IN USE {2}WEIGHT {2}FLOOR {2}CEILING {2}SHARE {2}WAITING$/m);
+    expect(session.text).toMatch(/^\(no bucket\) \(batch\) /m);
+  });
+
   it("shows the budgets of an open host as bars, and the budget that its first waiter waits for", async () => {
     const budgets = { tokens: { limit: 1_000, perSeconds: 10_000_000, burst: 500, default: 0 } };
     const hosts = { "busy.example": { maxSlotPerIp: -1, budgets } };

@@ -73,6 +73,8 @@ export interface AcquireOptions {
   readonly cost?: { readonly [budget: string]: number } | undefined;
   /** Values for the keys of the host, by name, for example `{ tenant: "acme" }`. Default: none. */
   readonly keys?: { readonly [key: string]: string } | undefined;
+  /** The class of the work, one of the host's classes, for example `chat`. Default: `default`. */
+  readonly class?: string | undefined;
   /** Ends the wait: `acquire` rejects with the signal's reason, and the service removes the session. */
   readonly signal?: AbortSignal | undefined;
   /** Called after each answer without a slot. Default: none. */
@@ -146,6 +148,7 @@ export const ACQUIRE_KINDS: Kinds<AcquireOptions> = {
   width: "a positive number",
   cost: "an object",
   keys: "an object",
+  class: "a non-empty string",
   signal: "an object",
   onPending: "a function",
   maxWaitMs: "a positive number",

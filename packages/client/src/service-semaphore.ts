@@ -41,7 +41,7 @@ export function serviceSemaphore(name: string, slots: number, take: Take): Servi
     const { timeoutMs = LONGEST_WAIT_MS, ...rest } = check(options, ACQUIRE_KINDS);
     if (!(timeoutMs >= 0)) throw unexpected("timeoutMs", "at least 0", timeoutMs);
     const maxWaitMs = Math.min(timeoutMs || NOW_MS, LONGEST_WAIT_MS);
-    return take({ ...rest, hostname: `sem:${name}`, maxWaitMs, slots, isNow: !timeoutMs, held });
+    return take({ ...rest, hostname: `sem:${name}`, maxWaitMs, limit: slots, isNow: !timeoutMs, held });
   };
   return {
     name,

@@ -29,12 +29,13 @@ export interface Ask {
   readonly width?: number | undefined;
   readonly cost?: { readonly [budget: string]: number } | undefined;
   readonly keys?: { readonly [key: string]: string } | undefined;
+  readonly class?: string | undefined;
   readonly maxWaitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onPending?: ((pending: Pending) => void) | undefined;
   readonly waitUntil: WaitUntil | undefined;
   /** The number of slots of a named semaphore. */
-  readonly slots?: number;
+  readonly limit?: number;
   /** Whether the wait ends as soon as the service reports that no slot is free. */
   readonly isNow?: boolean;
   /** The held slots by their id. */
@@ -188,16 +189,17 @@ export async function waitForSlot(
   }
 }
 
-/** JSON omits `undefined` fields. */
-function firstCall({ named, bucket, width, cost, keys, slots, maxWaitMs }: Ask): FirstCall {
+/** JSON omits `undefined` fields, and the service takes an empty name as absent. */
+function firstCall({ named, bucket, width, cost, keys, class: ofClass, limit, maxWaitMs }: Ask): FirstCall {
   return {
     ...named,
-    ipBucket: bucket || undefined,
+    ipBucket: bucket,
     width,
     cost,
     keys,
-    limit: slots,
-    maxWaitMs: slots && maxWaitMs,
+    class: ofClass,
+    limit,
+    maxWaitMs: limit && maxWaitMs,
     requestId: crypto.randomUUID(),
   } as FirstCall;
 }

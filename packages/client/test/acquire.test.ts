@@ -280,3 +280,17 @@ describe("a request with a width and costs", () => {
     expect(slot.charged).toEqual({});
   });
 });
+
+describe("a request of a class", () => {
+  const classed = { fairQueue: { maxSlotPerHost: 3, classes: { chat: { weight: 4 } } } };
+
+  test("sends it with `acquire`, and a semaphore has none", async () => {
+    const world = await startWorld(classed);
+    await using _slot = await world.client().acquire({ ...host, class: "chat" });
+    expect((await world.state()).hosts[0]).toMatchObject({ slots: [{ class: "chat" }] });
+    const jobs = world.client().semaphore("jobs", 1);
+    await expect(jobs.acquire({ class: "chat" } as object)).rejects.toThrow("Unknown option `class`");
+    await expect(world.client().acquire({ ...host, class: "chatt" })).rejects.toMatchObject({ problem: "IMPOSSIBLE" });
+    await expect(world.client().acquire({ ...host, class: "" })).rejects.toThrow("Expected `class` to be a non-empty");
+  });
+});

@@ -20,12 +20,15 @@ interface Command {
 }
 
 const budgets = { requests: { limit: 10, perSeconds: 100_000 }, tokens: { limit: 1_000, perSeconds: 1_000_000 } };
-/** Each host has one slot. Hosts of `short.example` have a short lease, those of `budget.example` three slots and budgets. */
+/** Each host has one slot. Hosts of `short.example` have a short lease, those of `budget.example` three slots, budgets and classes. */
 const CONFIG = {
   fairQueue: {
     maxSlotPerHost: 1,
     maxSlotPerIp: -1,
-    hosts: { "*.short.example": { zombieTimeoutSeconds: 3 }, "*.budget.example": { maxSlotPerHost: 3, budgets } },
+    hosts: {
+      "*.short.example": { zombieTimeoutSeconds: 3 },
+      "*.budget.example": { maxSlotPerHost: 3, budgets, classes: { chat: { weight: 4 } } },
+    },
   },
 };
 

@@ -172,3 +172,22 @@ test("an answer to acquire has the quotas of the host, and `Prefer: wait` reache
     "wait=2",
   ]);
 });
+
+test("a host with classes shows them, and live slots stay above their floors", async () => {
+  const classes = { chat: { weight: 4, floor: 2 }, batch: { ceiling: 2 } };
+  const worker = await startWorker({ script: `${slotsClass({ maxSlotPerHost: 4, classes })} ${SERVING}` });
+  await call(worker, "acquire", { hostname: HOST, class: "chat", waitMs: 1_000 });
+  expect(await stateOf(worker, HOST)).toMatchObject({
+    classes: [{ name: "batch" }, { name: "chat", floor: 2, inFlight: 1 }, { name: "default" }],
+    slots: [{ class: "chat" }],
+  });
+  const set = (maxSlotPerHost: number) =>
+    worker.ask(`/api/v0/hosts/${HOST}`, {
+      method: "POST",
+      headers: operator,
+      body: JSON.stringify({ maxSlotPerHost }),
+    });
+  const refused = await set(2);
+  expect([refused.status, await refused.json()]).toMatchObject([400, { errors: [{ field: "maxSlotPerHost" }] }]);
+  expect((await set(3)).status).toBe(204);
+});

@@ -38,27 +38,30 @@ export class IndexedHeap<K extends string, T extends { [key in K]: number }> {
 
   /** Adds the item, or moves it to its place after its rank has changed. */
   put(item: T): void {
-    if (this.has(item)) this.#sink(item, this.#rise(item, item[this.#key]));
+    if (this.has(item)) this.#settle(item, item[this.#key]);
     else this.push(item);
   }
 
   /** The item must not be in the heap. */
   push(item: T): void {
     if (this.#items === NONE) this.#items = [];
-    this.#rise(item, this.#items.push(item) - 1);
+    this.#place(item, this.#rise(item, this.#items.push(item) - 1));
   }
 
   /** An item that is not in the heap is ignored: several events may remove the same item. */
   remove(item: T): void {
     if (!this.has(item)) return;
     const last = this.#items.pop() as T;
-    if (last !== item) {
-      this.#place(last, item[this.#key]);
-      this.put(last);
-    }
+    if (last !== item) this.#settle(last, item[this.#key]);
     (item as { [key in K]: number })[this.#key] = -1;
   }
 
+  /** Puts the item at the index, or where it belongs above or below it. */
+  #settle(item: T, index: number): void {
+    this.#place(item, this.#sink(item, this.#rise(item, index)));
+  }
+
+  /** Moves down the items above the index that the item comes before. Returns the index that becomes free. */
   #rise(item: T, from: number): number {
     let index = from;
     while (index > 0) {
@@ -68,22 +71,21 @@ export class IndexedHeap<K extends string, T extends { [key in K]: number }> {
       this.#place(parent, index);
       index = above;
     }
-    this.#place(item, index);
     return index;
   }
 
-  #sink(item: T, from: number): void {
+  /** Moves up the items below the index that come before the item. */
+  #sink(item: T, from: number): number {
     let index = from;
     for (;;) {
       let child = 2 * index + 1;
       const right = this.#items[child + 1];
       if (right && this.#before(right, this.#items[child] as T)) child++;
       const better = this.#items[child];
-      if (!better || !this.#before(better, item)) break;
+      if (!better || !this.#before(better, item)) return index;
       this.#place(better, index);
       index = child;
     }
-    this.#place(item, index);
   }
 
   #place(item: T, index: number): void {

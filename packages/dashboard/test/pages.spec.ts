@@ -210,6 +210,30 @@ describe("the host page", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("shows classes as bars with slots in use, floor and ceiling, and the class of each slot and session", async () => {
+    const classes = { chat: { weight: 4, floor: 2 }, batch: { ceiling: 2 } };
+    const service = await startService({ fairQueue: { maxSlotPerHost: 4, maxSlotPerIp: -1, classes } });
+    await acquire(service, { hostname: "api.example", bucket: "ann", class: "chat", width: 3 });
+    await acquire(service, { hostname: "api.example", bucket: "ann" });
+    keepPolling(service, { hostname: "api.example", bucket: "bob", class: "batch" });
+    const { page, complaints } = await openPage(service.url);
+    await openHost(page, "api.example");
+    const bars = page.getByRole("region", { name: "Classes" }).getByRole("listitem");
+    await seen(() => bars.allInnerTexts()).toEqual([
+      expect.stringMatching(/^batch\s+0 of 2 in use\s+no floor, ceiling 2.*\s+1 waiting$/),
+      expect.stringMatching(/^chat\s+weight 4\s+3 in use\s+floor 2, no ceiling.*\s+none waiting$/),
+      expect.stringMatching(/^default\s+1 in use\s+no floor, no ceiling.*\s+none waiting$/),
+    ]);
+    expect(await page.locator(".cell .cell-holder").allInnerTexts()).toEqual(
+      expect.arrayContaining([expect.stringMatching(/^ann\s+chat\s+3 slots$/)]),
+    );
+    expect(await page.getByRole("table", { name: "Waiting sessions" }).innerText()).toMatch(/bob\s+batch/);
+    const buckets = page.getByRole("table", { name: "Queue by bucket" });
+    expect(await buckets.getByRole("row").nth(1).innerText()).toMatch(/^bob\s+batch\s+0\s+1\s+1\s/);
+    expect(await buckets.innerText()).toMatch(/ann\s+chat\s+3\s+0\s/);
+    expect(complaints).toEqual([]);
+  });
+
   it("shows slots as cells, the queue by bucket beside the fair share, and how long they waited", async () => {
     const service = await startService();
     await crowd(service, "busy.example", 2);

@@ -292,8 +292,9 @@ BEGIN
   IF v_limits @? '$.policy.keys[*] ? (!exists(@.isShadow) && (exists(@.slots) || exists(@.isRequired) || exists(@."for".*.slots)))'
       OR v_limits @? '$.policy.keys[*].budgets.* ? (!exists(@.isShadow))'
       OR v_limits @? '$.policy.keys[*]."for".*.budgets.* ? (!exists(@.isShadow))'
+      OR v_limits @? '$.policy.classes'
       OR EXISTS (SELECT FROM jsonb_each(v_limits #> '{policy,budgets}') WHERE NOT value ? 'isShadow') THEN
-    RAISE EXCEPTION 'Host % has budgets or keys, which only the service can charge: acquire its slots over HTTP', h.host
+    RAISE EXCEPTION 'Host % has budgets, keys or classes, which only the service knows: acquire its slots over HTTP', h.host
       USING ERRCODE = 'feature_not_supported';
   END IF;
   t.slots := coalesce(v_capacity, (v_limits #>> '{live,slots}')::double precision, t.slots);

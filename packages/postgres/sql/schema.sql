@@ -753,7 +753,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_totals(p_schema integer)
 CREATE OR REPLACE FUNCTION slotkeeper_try_direct(t slotkeeper_try)
  RETURNS slotkeeper_answer
  LANGUAGE plpgsql
--- text: md5 c39667d956498009e184685e06f6d186
+-- text: md5 75bd0aa8226945898e8096c39b8c4a35
 
 CREATE OR REPLACE FUNCTION slotkeeper_unknown_host(p_host text)
  RETURNS slotkeeper_host

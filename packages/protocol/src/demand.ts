@@ -23,15 +23,22 @@ export interface Demand {
 
 /** The demand of a first call, in the one form in which it is kept. Undefined: one slot, and nothing special. */
 export function demandOf({ width = 1, cost, keys, class: named }: Demand): Demand | undefined {
-  const given = keys === undefined ? [] : Object.entries(keys).filter(([, value]) => value !== "");
+  const given = keys === undefined || isEmpty(keys) ? undefined : withoutEmpty(keys);
   const isNamed = named !== undefined && named !== "" && named !== DEFAULT_CLASS;
-  if (width === 1 && isEmpty(cost) && given.length === 0 && !isNamed) return undefined;
+  if (width === 1 && isEmpty(cost) && given === undefined && !isNamed) return undefined;
   return {
-    ...(width === 1 ? {} : { width }),
-    ...(isEmpty(cost) ? {} : { cost }),
-    ...(given.length === 0 ? {} : { keys: Object.fromEntries(given) }),
-    ...(isNamed ? { class: named } : {}),
+    ...(width === 1 ? undefined : { width }),
+    ...(isEmpty(cost) ? undefined : { cost }),
+    ...(given === undefined ? undefined : { keys: given }),
+    ...(isNamed ? { class: named } : undefined),
   };
+}
+
+/** An empty value is none. Undefined: nothing is left. */
+function withoutEmpty(keys: KeyValues): KeyValues | undefined {
+  if (!Object.values(keys).includes("")) return keys;
+  const given = Object.entries(keys).filter(([, value]) => value !== "");
+  return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
 /** The amount for a budget, which may have the name of a method of every object. Undefined: it is not named. */

@@ -80,6 +80,7 @@ export { defaultsOf, type Setting, type Settings } from "./settings/setting.ts";
 export {
   type BudgetState,
   breakerCause,
+  type ClassState,
   refillWords,
   type ShownTexts,
   unitsOf,

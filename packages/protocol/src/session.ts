@@ -26,6 +26,7 @@ const BLOCKED_BY = {
   "host-limit": "all slots in use",
   "ip-limit": "bucket at its limit",
   cooldown: "bucket must wait",
+  class: "class at its ceiling",
   width: "too few slots free",
   "behind-first": "behind a larger request",
   "waiter-pool": "waiter pool full",

@@ -1,10 +1,14 @@
 import { amountOf } from "./demand.ts";
+import { DEFAULT_CLASS } from "./settings/class-settings.ts";
 import type { ServiceState } from "./wire.ts";
 
 type HostState = ServiceState["hosts"][number];
 type SessionState = HostState["sessions"][number];
 /** A budget of a host, as the state has it. */
 export type BudgetState = NonNullable<HostState["budgets"]>[number];
+
+/** A class of a host, as the state has it. */
+export type ClassState = NonNullable<HostState["classes"]>[number];
 
 /** Why a session waits, as sentences for the person on call. */
 export interface WaitCause {
@@ -64,6 +68,8 @@ export function waitCause(session: SessionState, host: HostState, shown: ShownTe
         cause: `Its bucket “${shown.bucket}” has just released a slot and has to wait.`,
         more: "The time is set by ipCooldownSeconds in the configuration.",
       };
+    case "class":
+      return fullClass(session, host);
     case "width":
       return {
         cause: `It needs ${session.width} slots, and ${Math.max(0, limit - inFlight)} are free.`,
@@ -142,6 +148,26 @@ function fullKey(name: string): WaitCause {
   return {
     cause: `Its “${name}” is at a limit of its own: its slots are in use, or a budget has to refill.`,
     more: `Requests with the same “${name}” share that limit, and the oldest goes first. It is set by keys.${name} in the configuration.`,
+  };
+}
+
+function fullClass({ class: name = DEFAULT_CLASS, width }: SessionState, { classes = [] }: HostState): WaitCause {
+  const more = `It gets a slot when its class releases one, even if other slots are free. The limit is set by classes.${name}.ceiling in the configuration.`;
+  const { inFlight = 0, ceiling } = classes.find((one) => one.name === name) ?? {};
+  // The limits changed after the answer.
+  if (ceiling === undefined) return { cause: `Its class “${name}” is at its limit.`, more };
+  if (inFlight >= ceiling) {
+    return { cause: `Its class “${name}” has all the slots that it may have: ${inFlight} of ${ceiling}.`, more };
+  }
+  if (inFlight + width > ceiling) {
+    return {
+      cause: `It needs ${width} slots, and its class “${name}” has ${inFlight} of ${ceiling} that it may have.`,
+      more,
+    };
+  }
+  return {
+    cause: `Another session of its class “${name}” is first, and needs more slots than the class may have now.`,
+    more: "No other session of the class gets a slot until that session has its slots.",
   };
 }
 

@@ -1,6 +1,7 @@
 /** `@slotkeeper/queue`: the fair queue as a pure engine. It has no I/O and no clock of its own: the caller passes them in. */
 export { type BreakerView, phaseFor } from "./book/breaker.ts";
 export type { BudgetView } from "./book/budget-view.ts";
+export type { ClassView } from "./book/class-view.ts";
 export { decodeBook, decodeChanges, encodeFields, type RecordRow, recordOfRow } from "./book/codec.ts";
 export { newHead } from "./book/head.ts";
 export type * from "./book/records.ts";

@@ -5,6 +5,7 @@ import {
   CLEANUP_SETTINGS,
   classProblems,
   type FairQueueConfig,
+  floorProblems,
   HOST_LIMITS,
   keyProblems,
   LIMITS,
@@ -12,6 +13,7 @@ import {
   orderProblems,
   QUEUE_SETTINGS,
   SCHEDULER_SETTINGS,
+  SEMAPHORE_PREFIX,
   type Setting,
 } from "@slotkeeper/protocol";
 
@@ -46,6 +48,7 @@ export function checkConfig(config: FairQueueConfig): void {
   const { hosts, ...flat } = config as Record<string, unknown>;
   checkHost(flat, FAIR_QUEUE_RULES, "fairQueue", problems);
   problems.push(...orderProblems(flat["order"], flat["budgets"] as object, "fairQueue"));
+  problems.push(...floorsOf(flat, {}, "fairQueue"));
   if (isRecord(hosts)) {
     for (const [host, limits] of Object.entries(hosts)) {
       const path = `fairQueue.hosts["${host}"]`;
@@ -53,6 +56,8 @@ export function checkConfig(config: FairQueueConfig): void {
       const own = isRecord(limits) ? limits : {};
       problems.push(
         ...orderProblems(own["order"] ?? flat["order"], (own["budgets"] ?? flat["budgets"]) as object, path),
+        // Classes do not apply to named semaphores.
+        ...(host.startsWith(SEMAPHORE_PREFIX) ? [] : floorsOf(own, flat, path)),
       );
     }
   } else if (hosts !== undefined && hosts !== null) {
@@ -68,6 +73,19 @@ function checkHost(value: unknown, rules: Rules, path: string, problems: string[
     problems.push(...budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets));
   if (keys !== undefined && keys !== null) problems.push(...keyProblems(keys, `${path}.keys`));
   if (classes !== undefined && classes !== null) problems.push(...classProblems(classes, `${path}.classes`));
+}
+
+/** Floors that the slots or the order do not allow. A problem of inherited keys alone is reported where they are set. */
+function floorsOf(own: Record<string, unknown>, inherited: Record<string, unknown>, path: string): string[] {
+  const keys = ["classes", "order", "maxSlotPerHost"] as const;
+  if (keys.every((key) => own[key] === undefined || own[key] === null)) return [];
+  const [classes, order, slots = HOST_LIMITS.maxSlotPerHost.default] = keys.map((key) => own[key] ?? inherited[key]);
+  // A class that is wrong by itself is reported for that.
+  if (!isRecord(classes) || classProblems(classes, "").length > 0 || !isFinite(slots)) return [];
+  return floorProblems(
+    { classes: classes as NonNullable<FairQueueConfig["classes"]>, order, slots },
+    `${path}.classes`,
+  );
 }
 
 function check(value: unknown, rules: Rules, path: string, problems: string[]): void {

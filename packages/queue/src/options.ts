@@ -93,6 +93,9 @@ function hostKeysOf(flat: FairQueueConfig): HostConfig {
   return Object.fromEntries(Object.entries(flat).filter(([key]) => isOfHosts(key)));
 }
 
+/** The limits of a host that are no single value. */
+const TABLES: ReadonlySet<string> = new Set(["breaker", "budgets", "keys", "classes"]);
+
 function isOfHosts(key: string): boolean {
-  return ["breaker", "budgets", "keys", "classes"].includes(key) || Object.hasOwn(HOST_LIMITS, key);
+  return TABLES.has(key) || Object.hasOwn(HOST_LIMITS, key);
 }

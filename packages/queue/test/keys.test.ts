@@ -116,6 +116,20 @@ describe("budgets of a key", () => {
     expect(next.isGranted).toBe(true);
   });
 
+  test("suffice at any fraction of a millisecond, whenever the waiter arrived", async () => {
+    const bench = new Bench({ ...HOST, keys: TOKENS });
+    await bench.take("a", spend("acme", 10));
+    await bench.clock.run(0.75);
+    const next = await bench.want("b", spend("acme", 1));
+    await bench.clock.run(99);
+    await bench.want("c", spend("umbrella", 1));
+    expect(next.isGranted).toBe(false);
+    // The budget suffices 100 ms after its charge. In whole milliseconds from the arrival that would be 100.75.
+    await bench.clock.run(0.5);
+    await bench.want("c", spend("umbrella", 1));
+    expect(next.isGranted).toBe(true);
+  });
+
   test("host and key are charged together, and `used` settles both", async () => {
     const bench = new Bench({ ...HOST, budgets: { tokens: { limit: 20, perSeconds: 100 } }, keys: TOKENS });
     const token = await bench.take("a", spend("acme", 10));

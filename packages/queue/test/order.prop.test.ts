@@ -24,8 +24,8 @@ const ranked = fc.record({
 const shares = fc.record({ level: fc.double({ min: 0, max: 8, noNaN: true }), widest: fc.constantFrom(1, 1, 2, 4) });
 
 function withIndex(ranks: readonly Omit<Rank, "headAt" | "headKey" | "weighted" | "charged">[]): Line[] {
-  const none = { headKey: "", weighted: undefined, charged: 0, orderIndex: -1, orderClass: undefined, turnIndex: -1 };
-  return ranks.map((rank, headAt) => ({ ...rank, headAt, ...none }));
+  const none = { headKey: "", weighted: undefined, charged: 0, orderIndex: -1, rateGroup: undefined, turnIndex: -1 };
+  return ranks.map((rank, headAt) => ({ ...rank, headAt, ...none, ofClass: { name: "default" } }));
 }
 
 describe("the index of the order", () => {

@@ -121,6 +121,30 @@ scheduler is off. Keys in shadow mode change nothing: they leave it on, and [dir
 { "fairQueue": { "hosts": { "api.example.com": { "maxSlotPerHost": 20, "maxSlotPerIp": -1, "keys": { "user": { "slots": 2 }, "tenant": { "slots": 5, "for": { "acme": { "slots": 10 } } } } } } } }
 \`\`\`
 
+### \`fairQueue.classes\`
+
+Classes divide the slots of a host between kinds of work, for example chat and batch. A key of \`classes\` is the name of a class, with the characters of a budget;
+at most 16. A request names its class (\`class\` in the first call); one that names none is of the class \`default\`, which exists at every host with classes. An unknown
+class is refused. \`classes\` of a host replace those of \`fairQueue\` as a whole. They do not apply to named semaphores.
+
+| key | meaning |
+| --- | --- |
+| \`weight\` | share of the class compared with other classes; absent: 1 |
+| \`floor\` | slots that are its share at least while slots are short; absent: 0 |
+| \`ceiling\` | most slots of all its requests together; absent: no limit |
+
+While several classes wait, each gets slot time in proportion to its weight, at least its \`floor\` and at most its \`ceiling\`. What a class does not use goes to the others. A
+\`floor\` reserves nothing: its slots are in use by others until the class asks for them, and then it gets the next ones. Inside a class, \`order\` chooses between the
+buckets. \`maxSlotPerIp\` and \`ipCooldownSeconds\` count all classes of a bucket together, and the slots and budgets of a key are shared by all classes. Each class has its own
+\`maxWaitersPerHost\` places in the waiter pool, so a full class does not keep out another.
+
+The sum of the floors must be less than the slots. With \`order: "budget:NAME"\` the classes share that budget by weight, and \`floor\` is refused. A change of
+\`classes\` without a restart keeps slots and waiters. At a host with classes the weighted scheduler is off.
+
+\`\`\`json
+{ "fairQueue": { "hosts": { "api.example.com": { "maxSlotPerHost": 20, "maxSlotPerIp": -1, "classes": { "chat": { "weight": 4, "floor": 4 }, "batch": { "ceiling": 10 } } } } } }
+\`\`\`
+
 ## Invalid combinations
 
 The service refuses to start with:
@@ -129,6 +153,7 @@ The service refuses to start with:
 - a \`backend.mode\` without its address, or a journal with another store than memory
 - \`maxHoldSeconds\` below \`zombieTimeoutSeconds\`, also if only an override makes it so
 - an \`order\` by a budget that the host does not have, or a budget whose \`default\` is above its \`burst\`
+- floors of classes that sum up to the slots or more, or a \`floor\` with an \`order\` by a budget, also if only an override makes it so
 - \`shutdown.deadlineMs\` below \`shutdown.graceMs\`
 - a key of \`hosts\` that no name can match, or two keys that differ only in upper and lower case
 `;

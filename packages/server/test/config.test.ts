@@ -335,6 +335,28 @@ describe("problems", () => {
       "Expected `fairQueue.hosts.a.budgets.tokens.default` to be a number from 0 to `burst`, got 2",
     ],
     [
+      { fairQueue: { classes: { chat: { floor: 5 } } } },
+      "Expected the floors of `fairQueue.classes` to sum up to less than the slots (5), got 5",
+    ],
+    [
+      { fairQueue: { classes: { chat: { floor: 4 } }, hosts: { a: { maxSlotPerHost: 4 } } } },
+      "Expected the floors of `fairQueue.hosts.a.classes` to sum up to less than the slots (4), got 4",
+    ],
+    [
+      {
+        fairQueue: {
+          budgets: { tokens: { limit: 1, perSeconds: 1 } },
+          classes: { chat: { floor: 1 } },
+          hosts: { a: { order: "budget:tokens" } },
+        },
+      },
+      'Expected `fairQueue.hosts.a.classes` to have no `floor` with the order "budget:tokens"',
+    ],
+    [
+      { fairQueue: { classes: { Chat: {} } } },
+      "Expected the name `fairQueue.classes.Chat` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z",
+    ],
+    [
       { fairQueue: { zombieTimeoutSeconds: 60, maxHoldSeconds: 30 } },
       "Expected `fairQueue.maxHoldSeconds` to be at least `zombieTimeoutSeconds` (60), got 30",
     ],

@@ -66,8 +66,9 @@ const SCENARIOS: readonly ConstrainedScenario[] = [
     },
     groups: [
       { name: "a", clients: 10, holdMs: 100, tokens: 4, tenant: "acme" },
-      { name: "b", clients: 10, holdMs: 100, tokens: 10 },
-      { name: "c", clients: 10, holdMs: 150, tokens: 3, weight: 2 },
+      { name: "b", clients: 20, holdMs: 100, tokens: 10 },
+      // With ten clients, all of them sometimes hold a slot: a bucket without a waiter saves up nothing.
+      { name: "c", clients: 20, holdMs: 150, tokens: 3, weight: 2 },
     ],
     ...PERIOD,
   },

@@ -239,13 +239,15 @@ class SlotClient:
         bucket: str = "",
         width: int = 1,
         cost: Optional[Mapping[str, float]] = None,
+        class_: str = "",
         max_wait: Optional[float] = None,
         on_pending: Optional[Callable[[Pending], Any]] = None,
     ) -> SlotRequest:
         """Wait for a slot of a host in ``with`` or ``async with``, at most ``max_wait``, and release it at the end.
 
         ``width`` slots are granted together. ``cost`` is what the work costs of the host's budgets, by name; a budget that
-        is not named costs what the service has configured.
+        is not named costs what the service has configured. ``class_`` is the class of the work, one of the host's classes;
+        requests that name none are of the class ``default``.
 
         Raises ``ThrottledError``, ``OverloadedError``, ``AcquireTimeoutError``, ``UnavailableError`` or
         ``RefusedError``. ``on_pending`` is called after each answer without a slot: in the loop of an ``async with``,
@@ -254,7 +256,7 @@ class SlotClient:
         filled("hostname", hostname)
         named = {"hostnameHash": _hash(hostname)} if self._options.hash_hostname else {"hostname": hostname}
         demand = {"width": whole("width", width), "cost": None if cost is None else amounts("cost", cost)}
-        fields = {**named, "ipBucket": bucket or None, **demand}
+        fields = {**named, "ipBucket": bucket or None, **demand, "class": class_ or None}
         return self._request(hostname, fields, self._options.max_wait if max_wait is None else max_wait, on_pending)
 
     def semaphore(

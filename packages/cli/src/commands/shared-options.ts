@@ -64,6 +64,11 @@ export const WAIT_OPTIONS = {
     value: "NAME=VALUE",
     about: "value for a key of the host, for example tenant=acme; may be repeated; not with --max",
   },
+  class: {
+    type: "string",
+    value: "NAME",
+    about: "class of the request at the host, for example chat; default: default; not with --max",
+  },
   timeout: { type: "string", value: "S", about: "longest wait in seconds; default 20, with --max no limit" },
   quiet: { type: "boolean", about: "do not show on standard error what it waits for" },
   "internal-token": {

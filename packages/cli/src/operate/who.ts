@@ -8,6 +8,8 @@ import {
   BUDGET_HEADINGS,
   bucketName,
   budgetCells,
+  CLASS_HEADINGS,
+  classCells,
   fenceOf,
   hostSummary,
   KEY_HEADINGS,
@@ -41,12 +43,16 @@ export async function whoCommand(args: readonly string[]): Promise<ExitCode> {
 
 function textOf(host: HostState, at: number): string {
   const head = `${harmless(nameOf(host))}: ${hostSummary(host)}\n`;
-  const blocks = [head, budgets(host), keys(host), holders(host), waiters(host, at), firstOf(host)];
+  const blocks = [head, budgets(host), classes(host), keys(host), holders(host), waiters(host, at), firstOf(host)];
   return blocks.filter((block) => block !== "").join("\n");
 }
 
 function budgets({ budgets: all = [] }: HostState): string {
   return all.length === 0 ? "" : alignedRows([BUDGET_HEADINGS, ...all.map(budgetCells)]);
+}
+
+function classes({ classes: all = [], limit }: HostState): string {
+  return all.length === 0 ? "" : alignedRows([CLASS_HEADINGS, ...all.map((one) => classCells(one, limit))]);
 }
 
 function keys({ keys: all }: HostState): string {

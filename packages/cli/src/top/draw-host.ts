@@ -4,6 +4,8 @@ import { fitted } from "./fitted.ts";
 import {
   BUDGET_HEADINGS,
   budgetCells,
+  CLASS_HEADINGS,
+  classCells,
   hostSummary,
   KEY_HEADINGS,
   KEYS_SHOWN,
@@ -42,16 +44,22 @@ function headLines(host: HostRow, width: number): Line[] {
     { text: fitted(hostSummary(host), width) },
     { text: "" },
     ...tableLines(BUDGET_HEADINGS, (host.budgets ?? []).map(budgetCells), width),
+    ...tableLines(
+      CLASS_HEADINGS,
+      (host.classes ?? []).map((one) => classCells(one, host.limit)),
+      width,
+    ),
     ...tableLines(KEY_HEADINGS, host.keys.slice(0, KEYS_SHOWN).map(keyCells), width),
   ];
 }
 
+/** No lines for an empty table. */
 function tableLines(headings: readonly string[], cells: readonly (readonly string[])[], width: number): Line[] {
   if (cells.length === 0) return [];
   const [heading = "", ...rows] = alignedRows([headings, ...cells]).split("\n");
   return [
     { text: fitted(heading, width), look: "heading" },
-    // The last one is empty: a space before the slots.
+    // The last one is empty: a space before the next table.
     ...rows.map((text) => ({ text: fitted(text, width) })),
   ];
 }

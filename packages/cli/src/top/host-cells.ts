@@ -9,6 +9,7 @@ import { waitingAt } from "./top-model.ts";
 type Slot = HostRow["slots"][number];
 type Session = HostRow["sessions"][number];
 type Budget = NonNullable<HostRow["budgets"]>[number];
+type Class = NonNullable<HostRow["classes"]>[number];
 type Key = HostRow["keys"][number];
 
 export function hostSummary(host: HostRow): string {
@@ -59,10 +60,39 @@ function leftOf({ available, burst }: Pick<Budget, "available" | "burst">): stri
 export const BUDGET_HEADINGS = ["BUDGET", "", "LEFT", "REFILL", "FULL IN"] as const;
 const BAR_COLUMNS = 20;
 
+/** The name, the slots in use as a bar and as a number, the limits of the class, its share, and its waiting sessions. */
+export function classCells(
+  { name, weight, floor, ceiling, inFlight, waiting, share }: Class,
+  slots = 0,
+): [
+  name: string,
+  bar: string,
+  used: string,
+  weight: string,
+  floor: string,
+  ceiling: string,
+  share: string,
+  waiting: string,
+] {
+  const filled = Math.round(BAR_COLUMNS * Math.min(1, inFlight / Math.max(1, ceiling ?? slots)));
+  return [
+    name,
+    `${"█".repeat(filled)}${"░".repeat(BAR_COLUMNS - filled)}`,
+    countOf(inFlight),
+    unitsOf(weight),
+    floor === 0 ? "-" : countOf(floor),
+    ceiling === undefined ? "-" : countOf(ceiling),
+    share === undefined ? "-" : unitsOf(share),
+    countOf(waiting),
+  ];
+}
+
+export const CLASS_HEADINGS = ["CLASS", "", "IN USE", "WEIGHT", "FLOOR", "CEILING", "SHARE", "WAITING"] as const;
+
 /** The bucket, how long it has held the slot, and what is left of the lease. */
 export function slotCells(slot: Slot): [bucket: string, held: string, lease: string] {
   const lease = slot.isReleased ? "released" : spanOf(Math.max(0, slot.endsInMs));
-  return [bucketWithWidth(slot), heldText(slot), lease];
+  return [bucketWithDemand(slot), heldText(slot), lease];
 }
 
 export function heldText({ heldMs }: Slot): string {
@@ -77,16 +107,17 @@ export function sessionCells(
   const { position, arrivedAt, estimatedWaitMs, blockedBy, isAwake } = session;
   return [
     countOf(position),
-    bucketWithWidth(session),
+    bucketWithDemand(session),
     spanOf(Math.max(0, at - arrivedAt)),
     estimatedWaitMs === undefined || !isAwake ? "-" : spanOf(estimatedWaitMs),
     isAwake ? (blockedByWords(blockedBy) ?? "next") : "client is away",
   ];
 }
 
-/** `ann`, or `ann (3 slots)`. */
-function bucketWithWidth({ bucket, width }: Slot | Session): string {
-  return width > 1 ? `${bucketName(bucket)} (${countOf(width)} slots)` : bucketName(bucket);
+/** `ann`, `ann (3 slots)` or `ann (chat, 3 slots)`. */
+function bucketWithDemand({ bucket, width, class: ofClass }: Slot | Session): string {
+  const special = [...(ofClass === undefined ? [] : [ofClass]), ...(width > 1 ? [`${countOf(width)} slots`] : [])];
+  return special.length === 0 ? bucketName(bucket) : `${bucketName(bucket)} (${harmless(special.join(", "))})`;
 }
 
 export function bucketName(bucket: string): string {

@@ -6,12 +6,12 @@
  *     charge was payable. The budget holds at most `burst` units, and `limit` units flow in per `perMs`.
  * LEVEL2  A refund leaves the level as if the smaller amount had been charged in the first place (`lowest-levels.ts`). It
  *     never gives back more than what is still missing.
- * LEVEL3  "Payable now" and "payable at" use one formula: at the time that `payableAt` returned, the cost is payable,
- *     unless something was charged meanwhile.
+ * LEVEL3  "Payable now" and "payable at" use one formula: at the time that `payableAt` returned, and not before, the cost
+ *     is payable, unless something was charged or given back meanwhile. The time has fractions of a millisecond.
  * LEVEL4  A time before the last charge gives no units.
  *
- * All comparisons tolerate an error of two billionths of `perMs`, so that rounding never delays a request by a
- * millisecond. A level is plain data. The functions change it in place.
+ * All comparisons tolerate an error of two billionths of `perMs`, and of the resolution of the clock, so that rounding
+ * never delays a request by a millisecond. A level is plain data. The functions change it in place.
  */
 import { type LowestLevels, lower, note } from "./lowest-levels.ts";
 
@@ -34,7 +34,7 @@ export interface Level {
   lowest?: LowestLevels | undefined;
 }
 
-const SLACK = 1e-9;
+const SLACK = 2e-9;
 
 /** A full budget. */
 export function newLevel(): Level {
@@ -47,19 +47,17 @@ export function missingAt({ spent, at }: Level, { limit, perMs }: Refill, now: n
   return missing > 0 ? missing : 0;
 }
 
-/** Returns 0 if the cost can be paid now, otherwise the time at which it can be paid. */
+/** Returns 0 if the cost can be paid now, otherwise the time at which it can be paid. Infinity: it exceeds `burst`. */
 export function payableAt(level: Level, refill: Refill, cost: number, now: number): number {
-  const slackMs = SLACK * refill.perMs;
-  const waitMs = waitFor(level, refill, cost, now);
-  if (waitMs <= 2 * slackMs) return 0;
-  const at = now + Math.ceil(waitMs - slackMs);
-  // The sum may have been rounded down.
-  return waitFor(level, refill, cost, at) <= 2 * slackMs ? at : at + 1;
+  const at = dueAt(level, refill, cost);
+  return at <= now ? 0 : at;
 }
 
-function waitFor(level: Level, refill: Refill, cost: number, now: number): number {
-  const { limit, perMs, burst } = refill;
-  return ((missingAt(level, refill, now) + cost - burst) * perMs) / limit;
+/** LEVEL3: depends on the level alone, so the answer is the same at any time before it. */
+function dueAt({ spent, at }: Level, { limit, perMs, burst }: Refill, cost: number): number {
+  const slackMs = SLACK * perMs;
+  if (((cost - burst) * perMs) / limit > slackMs) return Number.POSITIVE_INFINITY;
+  return at + (((spent + cost - burst) * perMs) / limit - slackMs);
 }
 
 /** Takes units out. The caller has checked that they are payable, or makes a debt. */

@@ -22,6 +22,26 @@ it("LEVEL3: at the time that `payableAt` names, the cost is payable", () => {
   );
 });
 
+it("LEVEL3: the time does not depend on when it is asked for", () => {
+  const parts = fc.double({ min: 0, max: 1, noNaN: true });
+  fc.assert(
+    fc.property(refills, times, parts, parts, (refill, now, part, elapsed) => {
+      const level = newLevel();
+      charge(level, refill, refill.burst, now);
+      const cost = refill.burst * part;
+      const at = payableAt(level, refill, cost, now);
+      if (at === 0) return;
+      const between = now + (at - now) * elapsed;
+      expect(payableAt(level, refill, cost, between)).toBe(between >= at ? 0 : at);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+it("a cost above the burst is never payable", () => {
+  expect(payableAt(newLevel(), { limit: 10, perMs: 1_000, burst: 10 }, 11, 5_000)).toBe(Number.POSITIVE_INFINITY);
+});
+
 it("LEVEL4: a clock that is set back gives no units", () => {
   const refill = { limit: 10, perMs: 1_000, burst: 10 };
   const level = newLevel();

@@ -16,6 +16,7 @@ export function forecastMs(session: SessionState, host: HostState): number | und
 export function forecastWords(session: SessionState, host: HostState): string {
   const { estimatedWaitMs, isAwake } = session;
   if (!isAwake) return "None while its client is away.";
+  if (session.blockedBy === "class") return "None: it depends on when its own class releases a slot.";
   if (estimatedWaitMs === undefined) return "None yet: too few waiting sessions have been granted a slot.";
   if (isShortOfBudget(session)) return `About ${duration(estimatedWaitMs)} until the budget has refilled.`;
   const since = sinceLastGrantMs(session, host);

@@ -1,6 +1,9 @@
 import type { BucketState, HostState, SessionState } from "./host-watch.ts";
 
-/** The slot time of a bucket, and its fair share. */
+/** The class of sessions that name none. */
+export const DEFAULT_CLASS = "default";
+
+/** The slot time of a bucket, and its fair share. At a host with classes, of a bucket in one class. */
 export interface Share {
   readonly bucket: BucketState;
   readonly usedMs: number;
@@ -11,16 +14,25 @@ export interface Share {
 }
 
 /** Buckets with waiters first, then by slot time. */
-export function sharesOf({ buckets, progressMs, sessions }: HostState): Share[] {
-  const positions = Map.groupBy(sessions, ({ bucket }: SessionState) => bucket);
+export function sharesOf({ buckets, progressMs, classes, sessions }: HostState): Share[] {
+  const positions = Map.groupBy(sessions, (session: SessionState) => lineOf(session));
+  const meters = new Map(classes?.map((one) => [one.name, one.progressMs]));
   return buckets
-    .map((bucket) => ({
-      bucket,
-      usedMs: bucket.usedMs,
-      fairMs: progressMs === undefined ? undefined : progressMs * bucket.weight,
-      positions: (positions.get(bucket.bucket) ?? []).map(({ position }) => position),
-    }))
+    .map((bucket) => {
+      const meter = classes === undefined ? progressMs : meters.get(bucket.class ?? DEFAULT_CLASS);
+      return {
+        bucket,
+        usedMs: bucket.usedMs,
+        fairMs: meter === undefined ? undefined : meter * bucket.weight,
+        positions: (positions.get(lineOf(bucket)) ?? []).map(({ position }) => position),
+      };
+    })
     .sort(
       (a, b) => b.bucket.waiting - a.bucket.waiting || b.bucket.inFlight - a.bucket.inFlight || b.usedMs - a.usedMs,
     );
+}
+
+/** The waiters of a bucket in one class. Names of classes have no spaces. */
+function lineOf({ bucket, class: named = DEFAULT_CLASS }: BucketState | SessionState): string {
+  return `${named} ${bucket}`;
 }

@@ -20,7 +20,9 @@ export function whyWaits(session: SessionState, { host, sinceMs }: Seen): Why {
   return { ...waitCause(session, host, shown), forecast: forecastWords(session, host) };
 }
 
-/** Whether the session waits for this slot in particular, because its own bucket holds it. */
+/** Whether the session waits for this slot in particular, because its own bucket or class holds it. */
 export function isAwaited(slot: SlotState, session: SessionState | undefined): boolean {
-  return session?.blockedBy === "ip-limit" && session.isAwake && slot.bucket === session.bucket;
+  if (session?.isAwake !== true) return false;
+  if (session.blockedBy === "class") return slot.class === session.class;
+  return session.blockedBy === "ip-limit" && slot.bucket === session.bucket;
 }

@@ -85,19 +85,26 @@ describe("direct callers and the service share one state", () => {
   ])("a key %s raises an error for direct callers, unless nothing of it is enforced", async (_, key, isEnforced) => {
     await host.accept({ head: {}, puts: [limitsOf({ keys: [{ name: "tenant", ...key }] })] });
     const tried = caller.tryAcquire("", "y", direct);
-    if (isEnforced) await expect(tried).rejects.toThrow(/has budgets or keys, which only the service/);
+    if (isEnforced) await expect(tried).rejects.toThrow(/has budgets, keys or classes, which only the service/);
     else expect((await tried).status).toBe("ACQUIRED");
   });
 
   it("a budget raises an error for direct callers, unless it is in shadow mode", async () => {
     await host.accept({ head: {}, puts: [limitsOf({ budgets: { tokens: TOKENS } })] });
     await expect(caller.tryAcquire("", "y", direct)).rejects.toThrow(
-      /has budgets or keys, which only the service can charge/,
+      /has budgets, keys or classes, which only the service knows/,
     );
     await host.accept({ head: {}, puts: [limitsOf({ keys: [{ name: "tenant", slots: 1 }] })] });
-    await expect(caller.tryAcquire("", "y", direct)).rejects.toThrow(/has budgets or keys, which only the service/);
+    await expect(caller.tryAcquire("", "y", direct)).rejects.toThrow(
+      /has budgets, keys or classes, which only the service/,
+    );
     await host.accept({ head: {}, puts: [limitsOf({ budgets: { tokens: { ...TOKENS, isShadow: true } } })] });
     expect((await caller.tryAcquire("", "y", direct)).status).toBe("ACQUIRED");
+  });
+
+  it("classes raise an error for direct callers", async () => {
+    await host.accept({ head: {}, puts: [limitsOf({ classes: { chat: { weight: 1, floor: 0 } } })] });
+    await expect(caller.tryAcquire("", "y", direct)).rejects.toThrow(/has budgets, keys or classes/);
   });
 
   it("a direct caller gets no slot while a session that needs several is the first of the host", async () => {

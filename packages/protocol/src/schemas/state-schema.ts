@@ -28,12 +28,18 @@ function stateOf(key: LiveLimitKey) {
   });
 }
 
+const className = Type.Optional(Type.String({ description: "its class; absent: `default`" }));
+
 const BucketStateSchema = Type.Object({
   bucket: Type.String(),
+  class: className,
   weight: Type.Number(),
   inFlight: count,
   waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
-  usedMs: Type.Number({ description: "slot time used; compare `usedMs / weight` with `progressMs`" }),
+  usedMs: Type.Number({
+    description:
+      "slot time used; compare `usedMs / weight` with `progressMs`, at a host with classes with that of its class",
+  }),
 });
 
 const SlotStateSchema = Type.Object({
@@ -47,6 +53,7 @@ const SlotStateSchema = Type.Object({
   }),
   isProbe: Type.Boolean({ description: "the trial request of a half-open breaker" }),
   width: Type.Integer({ minimum: 1, description: "number of slots that it occupies" }),
+  class: className,
 });
 
 const SessionStateSchema = Type.Object({
@@ -65,6 +72,7 @@ const SessionStateSchema = Type.Object({
       description: "what it costs of the budgets, by name; a budget that is not named: its default",
     }),
   ),
+  class: className,
 });
 
 const BudgetStateSchema = Type.Object({
@@ -76,6 +84,17 @@ const BudgetStateSchema = Type.Object({
   isShadow: Type.Boolean({ description: "it is charged and counted, but no request waits for it" }),
   available: Type.Number({ description: "units that can be charged now; below 0: a debt, and nothing is granted" }),
   fullInMs: Type.Number({ minimum: 0, description: "time until the budget is full, if nothing is charged meanwhile" }),
+});
+
+const ClassStateSchema = Type.Object({
+  name: Type.String(),
+  weight: Type.Number(),
+  floor: Type.Integer({ minimum: 0, description: "slots that are its share at least while slots are short" }),
+  ceiling: Type.Optional(Type.Integer({ description: "most slots of the class; absent: no limit" })),
+  inFlight: count,
+  waiting: Type.Integer({ minimum: 0, description: "sessions waiting, in the fleet" }),
+  progressMs: Type.Optional(Type.Number({ description: "the fair meter of its buckets; absent: it was not used yet" })),
+  share: Type.Optional(Type.Number({ minimum: 0, description: "slots that are its fair share now" })),
 });
 
 const KeyStateSchema = Type.Object({
@@ -123,6 +142,11 @@ const HostStateSchema = Type.Object({
   buckets: Type.Array(BucketStateSchema),
   budgets: Type.Optional(
     Type.Array(BudgetStateSchema, { description: "the budgets of the host, in the fleet; absent: it has none" }),
+  ),
+  classes: Type.Optional(
+    Type.Array(ClassStateSchema, {
+      description: "the classes of the host by name, in the fleet; absent: it has none",
+    }),
   ),
   keys: Type.Array(KeyStateSchema, { description: "the busiest values of the host's keys, at most 50" }),
   slots: Type.Array(SlotStateSchema),

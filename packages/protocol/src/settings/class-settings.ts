@@ -31,8 +31,11 @@ interface ClassConfig {
   readonly ceiling?: number | undefined;
 }
 
+/** Classes of a configuration, by name. */
+type ClassConfigs = { readonly [name: string]: ClassConfig };
+
 /** Classes of a configuration in the engine's units. Undefined: there are none. */
-export function resolveClasses(classes: { readonly [name: string]: ClassConfig } = {}): ClassPolicies | undefined {
+export function resolveClasses(classes: ClassConfigs = {}): ClassPolicies | undefined {
   const names = Object.keys(classes);
   if (names.length === 0) return undefined;
   const all = { [DEFAULT_CLASS]: {}, ...classes };
@@ -48,7 +51,7 @@ function resolveClass({ weight, floor, ceiling }: ClassConfig): ClassPolicy {
 }
 
 /** The sum of the floors of a host's classes. It must be less than the host's slots. */
-export function sumOfFloors(classes: { readonly [name: string]: ClassConfig } = {}): number {
+export function sumOfFloors(classes: ClassConfigs = {}): number {
   return Object.values(classes).reduce((sum, { floor }) => sum + (floor ?? 0), 0);
 }
 
@@ -84,7 +87,7 @@ function classProblem(name: string, given: unknown, path: string): string[] {
 
 /** What is wrong with the floors of a host that has this order and this number of slots, as a sentence each. */
 export function floorProblems(
-  { classes, order, slots }: { readonly classes: ClassPolicies; readonly order: unknown; readonly slots: number },
+  { classes, order, slots }: { readonly classes: ClassConfigs; readonly order: unknown; readonly slots: number },
   path: string,
 ): string[] {
   const sum = sumOfFloors(classes);

@@ -21,9 +21,17 @@ export const MOST_VALUES = 10_000;
 
 /** A budget with what one request costs of it. */
 export interface Account {
+  /** The key of its record. */
   readonly account: string;
+  /** The name of the budget. */
+  readonly name: string;
+  /** The name of the key. Undefined: it is a budget of the host. */
+  readonly key: string | undefined;
+  readonly budget: BudgetPolicy;
   readonly amount: number;
 }
+
+const NO_ACCOUNTS: readonly Account[] = [];
 
 /** The values of keys with a budget that is not full. */
 interface KeptValues {
@@ -34,18 +42,25 @@ interface KeptValues {
 type Asking = Pick<WaiterRecord, "bucket" | "demand">;
 
 /** All accounts of a request. */
-export function accountsOf(policy: HostPolicy, asking: Asking, kept: KeptValues): Account[] {
+export function accountsOf(policy: HostPolicy, asking: Asking, kept: KeptValues): readonly Account[] {
   const { budgets, keys } = policy;
-  if (budgets === undefined && keys === undefined) return [];
-  return [...accountsFor(budgets, "", asking), ...(keys ?? []).flatMap((key) => keyAccounts(key, asking, kept))];
+  const own = budgets === undefined ? NO_ACCOUNTS : accountsFor(budgets, undefined, "", asking);
+  if (keys === undefined) return own;
+  return keys.reduce((all, key) => joined(all, keyAccounts(key, asking, kept)), own);
 }
 
 /** The accounts of a request for one key. */
-export function keyAccounts(key: KeyPolicy, asking: Asking, kept: KeptValues): Account[] {
+export function keyAccounts(key: KeyPolicy, asking: Asking, kept: KeptValues): readonly Account[] {
   const value = valueOf(key, asking);
-  if (value === undefined) return [];
+  const { budgets } = value === undefined ? {} : keyLimitsOf(key, value);
+  if (value === undefined || budgets === undefined) return NO_ACCOUNTS;
   const isShared = sharesState(key, value, kept);
-  return accountsFor(keyLimitsOf(key, value).budgets, isShared ? ` ${key.name}` : ` ${key.name} ${value}`, asking);
+  return accountsFor(budgets, key.name, isShared ? ` ${key.name}` : ` ${key.name} ${value}`, asking);
+}
+
+function joined(a: readonly Account[], b: readonly Account[]): readonly Account[] {
+  if (b.length === 0) return a;
+  return a.length === 0 ? b : [...a, ...b];
 }
 
 /** Values with limits of their own always have their own state: they are few. */
@@ -53,28 +68,33 @@ function sharesState({ name, for: own = {} }: KeyPolicy, value: string, kept: Ke
   return kept.values >= MOST_VALUES && !Object.hasOwn(own, value) && !kept.has(`${name} ${value}`);
 }
 
-function accountsFor(budgets: BudgetPolicies = {}, suffix: string, { demand }: Asking): Account[] {
-  return Object.entries(budgets).map(([name, budget]) => ({
-    account: `${name}${suffix}`,
-    amount: amountOf(demand?.cost, name) ?? budget.default,
-  }));
+function accountsFor(
+  budgets: BudgetPolicies,
+  key: string | undefined,
+  suffix: string,
+  { demand }: Asking,
+): readonly Account[] {
+  return Object.entries(budgets).map(([name, budget]) => {
+    const amount = amountOf(demand?.cost, name) ?? budget.default;
+    return { account: suffix === "" ? name : name + suffix, name, key, budget, amount };
+  });
 }
 
 /** The name of the budget. */
 export function budgetOfAccount(account: string): string {
-  return account.split(" ", 1)[0] as string;
+  const end = account.indexOf(" ");
+  return end < 0 ? account : account.slice(0, end);
 }
 
 /** The account as `blockedBy` names it. */
-export function limitOfAccount(account: string): string {
-  const [budget, key] = account.split(" ");
-  return key === undefined ? `budget:${budget}` : `key:${key}`;
+export function limitOfAccount({ name, key }: Account): string {
+  return key === undefined ? `budget:${name}` : `key:${key}`;
 }
 
 /** The value of a key that has this account, as `tenant acme`. Undefined: it is an account of the host, or shared. */
 export function keyOfAccount(account: string): string | undefined {
-  const key = account.slice(budgetOfAccount(account).length + 1);
-  return key.includes(" ") ? key : undefined;
+  const start = account.indexOf(" ") + 1;
+  return start > 0 && account.includes(" ", start) ? account.slice(start) : undefined;
 }
 
 /** The keys whose shared state a grant was charged to. */

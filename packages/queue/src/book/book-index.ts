@@ -1,14 +1,15 @@
-import { budgetOfOrder, widthOf } from "@slotkeeper/protocol";
-import { bucketLimit, type HostPolicy } from "../host-policy.ts";
+import { widthOf } from "@slotkeeper/protocol";
+import type { HostPolicy } from "../host-policy.ts";
 import type { Order } from "../order/contract.ts";
-import { orderOf } from "../order/order-of.ts";
 import type { WeightedSettings } from "../order/weighted/numbers.ts";
-import { SmallMap } from "../small-map.ts";
 import { keyOfAccount, MOST_VALUES } from "./accounts.ts";
-import { Bucket, type WaiterEntry } from "./bucket.ts";
+import type { Bucket } from "./bucket.ts";
+import type { ClassIndex } from "./class-index.ts";
 import { Endings } from "./endings.ts";
-import type { HeldAt, KeyLine, Ladder } from "./ladder.ts";
-import { Ledger, Widths } from "./ledger.ts";
+import type { HeldAt, KeyUse, Ladder } from "./ladder.ts";
+import { Widths } from "./ledger.ts";
+import { lineOfSlot } from "./line-name.ts";
+import { Lines } from "./lines.ts";
 import type {
   CooldownRecord,
   EndingRecord,
@@ -19,9 +20,7 @@ import type {
   WaiterRecord,
 } from "./records.ts";
 import { Refills } from "./refills.ts";
-import { RestingBuckets } from "./resting-buckets.ts";
 import { WaiterIndex } from "./waiter-index.ts";
-import { WaiterPool } from "./waiter-pool.ts";
 
 /** Kinds of records that the index is derived from. */
 type IndexedKind = Exclude<RecordKind, "limits">;
@@ -36,31 +35,24 @@ type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: Re
  * Cost: O(log n) each.
  */
 export class BookIndex {
-  readonly #ledger = new Ledger();
-  readonly #pool = new WaiterPool();
   readonly #endings = new Endings();
+  readonly #lines = new Lines((bucket) => this.#endings.cooldownOf(bucket)?.until);
   readonly widths = new Widths();
-  readonly #buckets = new SmallMap<string, Bucket>();
-  /** Buckets that changed since the index was last read. They are in no heap until then. */
-  #dirty: Bucket[] = [];
   // Created when first needed, here and in the parts of the index: a host that is used once needs none of these. With all
   // of them an idle host takes 5.2 kB instead of 4.2.
   #waiters: WaiterIndex | undefined;
-  #order: Order | undefined;
-  readonly #resting = new RestingBuckets();
-  #scheduler: WeightedSettings | undefined;
   #policy: HostPolicy | undefined;
   #now = Number.NEGATIVE_INFINITY;
   #collectMs = 0;
   #refills: Refills | undefined;
   /** When the budgets of a value of a key can pay for a waiter; 0: now. */
-  readonly payableAt: (line: KeyLine, waiter: WaiterRecord) => number;
+  readonly payableAt: (use: KeyUse, waiter: WaiterRecord) => number;
   #inFlight = 0;
   #probes = 0;
   #throttledAt: number | undefined;
   #foreignAt: number | undefined;
 
-  constructor(payableAt: (line: KeyLine, waiter: WaiterRecord) => number) {
+  constructor(payableAt: (use: KeyUse, waiter: WaiterRecord) => number) {
     this.payableAt = payableAt;
   }
 
@@ -69,20 +61,9 @@ export class BookIndex {
     return this.#waiters?.instances ?? [];
   }
 
-  /** The waiter inside the pool whose client has been away for the longest time. */
-  get longestAway(): WaiterEntry | undefined {
-    return this.#waiters?.longestAway;
-  }
-
-  /** A waiter inside the pool whose keys have no room. */
-  get heldBack(): WaiterEntry | undefined {
-    this.#attachDirty();
-    return this.#waiters?.heldBack;
-  }
-
   /** The keys that hold back waiters. Undefined: the host has none. */
   get ladder(): Ladder | undefined {
-    this.#attachDirty();
+    this.#update();
     return this.#waiters?.ladder;
   }
 
@@ -96,24 +77,32 @@ export class BookIndex {
     return this.#probes;
   }
 
-  get ledger(): Ledger {
-    this.#attachDirty();
-    return this.#ledger;
+  /** The classes that have lines, and the default class. */
+  get classes(): readonly ClassIndex[] {
+    this.#update();
+    return this.#lines.classes;
   }
 
-  get pool(): WaiterPool {
-    this.#attachDirty();
-    return this.#pool;
+  /** The same, without an update of their sums and heaps. */
+  allClasses(): readonly ClassIndex[] {
+    return this.#lines.classes;
   }
 
-  get order(): Order {
-    this.#attachDirty();
-    return this.#orderOf();
+  /** A class that has lines, or the default class. */
+  ofClass(name: string): ClassIndex | undefined {
+    this.#update();
+    return this.#lines.ofClass(name);
+  }
+
+  /** The order of the lines of a class. */
+  orderOf(one: ClassIndex): Order {
+    this.#update();
+    return this.#lines.orderOf(one);
   }
 
   get buckets(): Iterable<Bucket> {
-    this.#attachDirty();
-    return this.#buckets.values();
+    this.#update();
+    return this.#lines.all();
   }
 
   /** The lease that ends next. */
@@ -136,22 +125,22 @@ export class BookIndex {
 
   /** When the first cooldown of a bucket that is wanted ends. */
   get nextCoolAt(): number | undefined {
-    this.#attachDirty();
-    return this.#resting.nextCoolAt;
+    let first: number | undefined;
+    for (const { resting } of this.classes) {
+      const at = resting.nextCoolAt;
+      if (at !== undefined && (first === undefined || at < first)) first = at;
+    }
+    return first;
   }
 
-  get nextIdle(): Bucket | undefined {
-    this.#attachDirty();
-    return this.#resting.nextIdle;
-  }
-
-  get nextResting(): Bucket | undefined {
-    this.#attachDirty();
-    return this.#resting.nextResting;
-  }
-
+  /** The line of this name. */
   bucket(name: string): Bucket | undefined {
-    return this.#buckets.get(name);
+    return this.#lines.get(name);
+  }
+
+  /** The slots of a bucket in all classes. */
+  heldBy(bucket: string): number {
+    return this.#lines.heldBy(bucket);
   }
 
   leaseOf(session: string): LeaseRecord | undefined {
@@ -174,7 +163,7 @@ export class BookIndex {
 
   /** The key at which a waiter is held back. */
   heldAt(session: string): HeldAt | undefined {
-    this.#attachDirty();
+    this.#update();
     return this.#waiters?.heldAt(session);
   }
 
@@ -184,21 +173,14 @@ export class BookIndex {
   }
 
   usePolicy(policy: HostPolicy): void {
-    // An order by a budget depends on the budgets, too.
-    const isSame = policy.order === this.#policy?.order && budgetOfOrder(policy.order) === undefined;
     if (policy.keys !== this.#policy?.keys) this.#waitersOf().useKeys(policy.keys);
-    for (const bucket of this.#buckets.values()) this.detach(bucket);
     this.#policy = policy;
-    if (!isSame) this.#order = undefined;
+    this.#lines.usePolicy(policy);
   }
 
   /** The settings of the weighted scheduler. Undefined: it is off. */
   useScheduler(settings: WeightedSettings | undefined): void {
-    const { scheduler, pollIntervalMs } = this.#scheduler ?? {};
-    if (settings?.scheduler === scheduler && settings?.pollIntervalMs === pollIntervalMs) return;
-    for (const bucket of this.#buckets.values()) this.detach(bucket);
-    this.#scheduler = settings;
-    this.#order = undefined;
+    this.#lines.useScheduler(settings);
   }
 
   set<K extends IndexedKind>(kind: K, ...change: Change<K>): void;
@@ -261,25 +243,11 @@ export class BookIndex {
   }
 
   open(name: string): Bucket {
-    let bucket = this.#buckets.get(name);
-    if (bucket === undefined) {
-      bucket = new Bucket(name);
-      this.#buckets.set(name, bucket);
-    }
-    return bucket;
+    return this.#lines.open(name);
   }
 
-  /**
-   * Call before anything about the bucket changes. The bucket returns to the heaps when the index is next read, once
-   * for many changes.
-   */
-  detach(bucket: Bucket): void {
-    if (bucket.isDirty) return;
-    bucket.isDirty = true;
-    this.#dirty.push(bucket);
-    this.#order?.remove(bucket);
-    this.#resting.remove(bucket);
-    this.#pool.leave(bucket);
+  detach(line: Bucket): void {
+    this.#lines.detach(line);
   }
 
   #setLease(...[before, after]: Change<"lease">): void {
@@ -308,8 +276,7 @@ export class BookIndex {
   }
 
   #setCooldown(...[before, after]: Change<"cooldown">): void {
-    const bucket = this.#buckets.get((before ?? after)?.key ?? "");
-    if (bucket !== undefined) this.detach(bucket);
+    for (const line of this.#lines.ofBucket((before ?? after)?.key ?? "")) this.detach(line);
     this.#endings.setCooldown(before, after);
   }
 
@@ -325,12 +292,13 @@ export class BookIndex {
   }
 
   #hold(record: LeaseRecord | OfferRecord, by: 1 | -1, at: number | undefined): void {
-    const { bucket: name, width, isProbe, charge } = record;
+    const { width, isProbe, charge } = record;
     if (charge?.asked?.keys !== undefined) this.#waitersOf().hold(charge.asked.keys, by * width);
-    const bucket = this.open(name);
-    this.detach(bucket);
+    const bucket = this.open(lineOfSlot(record));
+    this.#lines.detachBucket(bucket);
     if (bucket.account !== undefined && at !== undefined) this.#owe(bucket, by * width, at);
     bucket.inFlight += by * width;
+    bucket.ofClass.inFlight += by * width;
     this.#inFlight += by * width;
     this.widths.add(width, by);
     if (isProbe) this.#probes += by;
@@ -346,30 +314,10 @@ export class BookIndex {
     if (sinceMs > 0) bucket.usedMs -= by * sinceMs;
   }
 
-  #attachDirty(): void {
+  /** Brings the ladder, the heaps and the sums up to date. */
+  #update(): void {
     this.#waiters?.ladder?.settle();
-    if (this.#dirty.length === 0) return;
-    const dirty = this.#dirty;
-    this.#dirty = [];
-    for (const bucket of dirty) this.#attach(bucket);
-  }
-
-  #attach(bucket: Bucket): void {
-    const { head } = bucket;
-    bucket.isDirty = false;
-    if (head !== undefined) {
-      bucket.headAt = head.record.arrivedAt;
-      bucket.headKey = head.record.key;
-    }
-    bucket.headWidth = head?.width ?? 1;
-    bucket.limit = this.#policy === undefined ? 0 : bucketLimit(this.#policy, bucket.name);
-    bucket.coolsUntil = this.#endings.cooldownOf(bucket.name)?.until;
-    this.#pool.enter(bucket);
-    this.#ledger.recount(bucket);
-    if (bucket.coolsUntil !== undefined && bucket.isWanted) this.#resting.cools(bucket);
-    if (head !== undefined) this.#orderOf().add(bucket);
-    else if (bucket.account !== undefined && !bucket.isActive) this.#resting.rests(bucket);
-    if (bucket.isEmpty) this.#buckets.delete(bucket.name);
+    this.#lines.attach();
   }
 
   #waitersOf(): WaiterIndex {
@@ -379,11 +327,6 @@ export class BookIndex {
       if (this.#policy?.keys !== undefined) this.#waiters.useKeys(this.#policy.keys);
     }
     return this.#waiters;
-  }
-
-  #orderOf(): Order {
-    this.#order ??= orderOf(this.#policy, this.#scheduler);
-    return this.#order;
   }
 }
 

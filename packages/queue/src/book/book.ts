@@ -1,8 +1,13 @@
-import { type HostPolicy, hasBudgets } from "../host-policy.ts";
-import type { Shares } from "../order/contract.ts";
+import { DEFAULT_CLASS } from "@slotkeeper/protocol";
+import type { HostPolicy } from "../host-policy.ts";
+import { CLASS_ORDER } from "../order/class-order.ts";
+import type { HostOrder } from "../order/contract.ts";
 import type { Tag } from "../store/host-store.ts";
+import { BeforeImages } from "./before-images.ts";
 import { BookIndex } from "./book-index.ts";
 import { keyPayableAt } from "./budgets.ts";
+import type { ClassIndex } from "./class-index.ts";
+import { advanceUses, meterRate } from "./class-use.ts";
 import { isPausedBy, newHead, policyInForce } from "./head.ts";
 import type {
   BookImage,
@@ -25,13 +30,6 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
  * methods.
  */
 export type HeadDraft = Writable<Omit<Head, "slots" | "capacity">>;
-
-/** A record before a decision. Undefined: it did not exist. */
-interface Image {
-  readonly kind: RecordKind;
-  readonly key: string;
-  readonly before: BookRecord | undefined;
-}
 
 const NO_SOURCE = { limits: undefined, capacity: undefined };
 
@@ -56,8 +54,7 @@ export class Book {
   #headBefore: Head;
   #isHeadWritten = false;
   readonly #records = new RecordsByKind();
-  /** The records that the decision changed, as they were before, in the order in which they were first changed. */
-  readonly #before = new Map<string, Image>();
+  readonly #before = new BeforeImages();
   #policy: HostPolicy | undefined;
   /** The inputs that `policy` was derived from. */
   #policySource: { readonly limits: LimitsRecord | undefined; readonly capacity: number | undefined } = NO_SOURCE;
@@ -129,14 +126,10 @@ export class Book {
     return this.free > 0 && this.#head.first === undefined;
   }
 
-  /** For the zones of `order.ts`. */
-  get shares(): Shares {
-    const { widest } = this.index.widths;
-    const { inFlight } = this;
-    // Slots that no budget can fill belong to no share.
-    const isBudgeted = this.#policy !== undefined && hasBudgets(this.#policy);
-    const slots = isBudgeted ? Math.min(this.#head.slots, inFlight + widest) : this.#head.slots;
-    return { level: this.index.ledger.level(slots, inFlight), widest };
+  /** Which line is next. */
+  get order(): HostOrder {
+    if (this.#head.classes !== undefined) return CLASS_ORDER;
+    return this.index.orderOf(this.index.ofClass(DEFAULT_CLASS) as ClassIndex);
   }
 
   get<K extends RecordKind>(kind: K, key: string): RecordOf<K> | undefined {
@@ -163,7 +156,7 @@ export class Book {
     const { kind, key } = record;
     const before = this.#records.get(kind, key);
     this.runMeter();
-    this.#note(kind, key, before);
+    this.#before.note(kind, key, before);
     this.#replace(kind, key, before, record);
   }
 
@@ -171,7 +164,7 @@ export class Book {
     const before = this.#records.get(kind, key);
     if (before === undefined) return;
     this.runMeter();
-    this.#note(kind, key, before);
+    this.#before.note(kind, key, before);
     this.#replace(kind, key, before, undefined);
   }
 
@@ -197,20 +190,20 @@ export class Book {
 
   /** Starts to track changes. */
   begin(): void {
-    this.#before.clear();
+    this.#before.reset();
     this.#headBefore = this.#head;
     this.#isHeadWritten = false;
   }
 
   get isChanged(): boolean {
-    return this.#isHeadWritten || this.#before.size > 0;
+    return this.#isHeadWritten || !this.#before.isEmpty;
   }
 
   /** What changed since `begin`. */
   changes(): Changes {
     const puts: BookRecord[] = [];
     const dels: RecordName[] = [];
-    for (const { kind, key, before } of this.#before.values()) {
+    for (const { kind, key, before } of this.#before.all()) {
       const after = this.get(kind, key);
       if (after !== undefined) puts.push(after);
       else if (before !== undefined) dels.push([kind, key]);
@@ -227,7 +220,7 @@ export class Book {
   undo(): void {
     this.#head = this.#headBefore;
     // Accounts last: the reverse of the order in `of`.
-    const images = [...this.#before.values()];
+    const images = this.#before.all();
     for (const { kind, key, before } of images) if (kind !== "account") this.#set(kind, key, before);
     for (const { kind, key, before } of images) if (kind === "account") this.#set(kind, key, before);
     this.begin();
@@ -249,12 +242,16 @@ export class Book {
 
   /** BOOK3. */
   runMeter(): void {
-    const { meterAt, progress, slots } = this.#head;
+    const { meterAt, progress, classes } = this.#head;
     const now = this.#now;
     if (now <= meterAt) return;
+    const elapsedMs = now - meterAt;
+    const advanced = progress + meterRate(this) * elapsedMs;
+    const uses = classes && advanceUses(this, classes, elapsedMs);
     const head = this.#draft();
-    head.progress = progress + this.index.ledger.rate(slots) * (now - meterAt);
+    head.progress = advanced;
     head.meterAt = now;
+    if (uses !== undefined) head.classes = uses;
   }
 
   #draft(): Writable<Head> {
@@ -263,11 +260,6 @@ export class Book {
       this.#isHeadWritten = true;
     }
     return this.#head;
-  }
-
-  #note(kind: RecordKind, key: string, before: BookRecord | undefined): void {
-    const name = `${kind} ${key}`;
-    if (!this.#before.has(name)) this.#before.set(name, { kind, key, before });
   }
 
   #set(kind: RecordKind, key: string, after: BookRecord | undefined): void {

@@ -1,7 +1,8 @@
 import { IndexedHeap } from "slotkeeper/parts";
 import type { Line } from "../order/contract.ts";
-import type { OrderClass } from "../order/slot-seconds.ts";
+import type { RateGroup } from "../order/slot-seconds.ts";
 import type { WeightedLine } from "../order/weighted/numbers.ts";
+import type { ClassIndex } from "./class-index.ts";
 import type { Rung } from "./ladder.ts";
 import type { AccountRecord, WaiterRecord } from "./records.ts";
 
@@ -27,11 +28,16 @@ export interface WaiterEntry {
 }
 
 /**
- * One bucket of one host with everything that ranking, the waiter pool and the sums need. It is derived from the
- * records, and can be derived again at any time. Only `Book` and its indexes write to it.
+ * One line of one host, a bucket in one class, with everything that ranking, the waiter pool and the sums need. Without
+ * classes it is the whole bucket. It is derived from the records, and can be derived again at any time. Only `Book` and its
+ * indexes write to it.
  */
 export class Bucket implements Line {
+  /** The name of the line. */
   readonly name: string;
+  /** The name of the bucket. */
+  readonly bucket: string;
+  readonly ofClass: ClassIndex;
   account: AccountRecord | undefined;
   // As the order sees it: `usedMs` slot-milliseconds up to `asOf`, then `inFlight` more per millisecond.
   weight = 1;
@@ -43,10 +49,14 @@ export class Bucket implements Line {
   headWidth = 1;
   charged = 0;
   orderIndex = -1;
-  orderClass: OrderClass | undefined;
+  rateGroup: RateGroup | undefined;
   weighted: WeightedLine | undefined;
-  /** How many slots it may have, by the policy with which the index was last read. */
+  /** How many slots the bucket may have, by the policy with which the index was last read. */
   limit = 0;
+  /** The slots that the bucket has in other classes. */
+  heldElsewhere = 0;
+  /** The lines of its bucket in all classes, with this one. Undefined: it is the only one. */
+  siblings: readonly Bucket[] | undefined;
   /** The end of its cooldown. It may be over: then its record is about to be deleted. */
   coolsUntil: number | undefined;
   /** The slots that waiters inside the pool without an offer need. */
@@ -78,8 +88,10 @@ export class Bucket implements Line {
   addsContendingWeight = 0;
   addsContendingHeld = 0;
 
-  constructor(name: string) {
+  constructor(name: string, bucket: string, ofClass: ClassIndex) {
     this.name = name;
+    this.bucket = bucket;
+    this.ofClass = ofClass;
   }
 
   get ready(): IndexedHeap<"readyIndex", WaiterEntry> {
@@ -125,7 +137,7 @@ export class Bucket implements Line {
   }
 
   obstacleFor(width: number): "ip-limit" | "cooldown" | undefined {
-    if (this.inFlight + width > this.limit) return "ip-limit";
+    if (this.inFlight + this.heldElsewhere + width > this.limit) return "ip-limit";
     return this.coolsUntil === undefined ? undefined : "cooldown";
   }
 
@@ -140,14 +152,24 @@ export class Bucket implements Line {
     return this.obstacleFor(width ?? this.headWidth) === undefined;
   }
 
+  /** Whether it waits, and the bucket is below its limit. */
+  get contends(): boolean {
+    return this.waiting > 0 && this.inFlight + this.heldElsewhere < this.limit;
+  }
+
   /** Its account has more than its use: numbers that are kept for an idle period. */
   get hasNumbers(): boolean {
     const { weighted, account } = this;
     return weighted !== undefined || account?.refusedAt !== undefined || account?.charged !== undefined;
   }
 
+  /** No waiter and no slot. */
+  get isIdle(): boolean {
+    return this.inFlight === 0 && this.places + this.outsiders + this.parked === 0;
+  }
+
   get isEmpty(): boolean {
-    return this.account === undefined && !this.isActive && this.places === 0 && this.outsiders + this.parked === 0;
+    return this.account === undefined && this.isIdle;
   }
 }
 

@@ -3,6 +3,7 @@ import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } fr
 import { type Account, accountsOf, budgetOfAccount, keyAccounts, limitOfAccount, policyOfAccount } from "./accounts.ts";
 import type { Book } from "./book.ts";
 import { countGrant, recount, uncount } from "./charged.ts";
+import { lineOfSlot, lineOfWaiter } from "./line-name.ts";
 import type { Charge, LeaseRecord, WaiterRecord } from "./records.ts";
 
 /**
@@ -22,30 +23,40 @@ import type { Charge, LeaseRecord, WaiterRecord } from "./records.ts";
 const NO_COSTS: Costs = {};
 const NO_NAMES: readonly string[] = [];
 
+interface Missing {
+  readonly name: string;
+  readonly at: number;
+}
+
+const NO_MISSING: readonly Missing[] = [];
+
 type Asking = Pick<WaiterRecord, "bucket" | "demand">;
 
 /** The budgets that cannot pay for the request now, with the time at which each can. */
-export function missingBudgets(book: Book, asking: Asking): { readonly name: string; readonly at: number }[] {
-  return accountsOf(book.policy, asking, book.index.refills).flatMap((account) => {
+export function missingBudgets(book: Book, asking: Asking): readonly Missing[] {
+  let missing: Missing[] | undefined;
+  for (const account of accountsOf(book.policy, asking, book.index.refills)) {
     const at = enforcedFrom(book, account);
-    return at === 0 ? [] : [{ name: budgetOfAccount(account.account), at }];
-  });
+    if (at !== 0) (missing ??= []).push({ name: account.name, at });
+  }
+  return missing ?? NO_MISSING;
 }
 
 /** When the budgets of a key can pay for the request; 0: now. */
 export function keyPayableAt(book: Book, key: KeyPolicy, asking: Asking): number {
-  const accounts = keyAccounts(key, asking, book.index.refills);
-  return Math.max(0, ...accounts.map((account) => enforcedFrom(book, account)));
+  let at = 0;
+  for (const account of keyAccounts(key, asking, book.index.refills)) at = Math.max(at, enforcedFrom(book, account));
+  return at;
 }
 
 /** PAY6. */
-function enforcedFrom(book: Book, { account, amount }: Account): number {
-  return policyOf(book, account).isShadow === true ? 0 : payableFrom(book, account, amount);
+function enforcedFrom(book: Book, account: Account): number {
+  return account.budget.isShadow === true ? 0 : payableFrom(book, account);
 }
 
 /** 0: the budget can pay now. Otherwise the time at which it can. */
-function payableFrom(book: Book, account: string, amount: number): number {
-  return payableAt(levelOf(book, account), policyOf(book, account), amount, book.now);
+function payableFrom(book: Book, { account, budget, amount }: Account): number {
+  return payableAt(levelOf(book, account), budget, amount, book.now);
 }
 
 /** PAY2. Undefined: the request asks for nothing special, and nothing is charged. */
@@ -54,32 +65,32 @@ export function pay(book: Book, asking: Asking): Charge | undefined {
   const { demand } = asking;
   const shortKeys = book.index.heldKeys?.shortOf(asking, widthOf(demand)) ?? NO_NAMES;
   if (accounts.length === 0 && demand === undefined && shortKeys.length === 0) return undefined;
-  const paid = accounts.map(({ account, amount }) => ({ account, ...payOne(book, account, amount) }));
-  const shortAccounts = paid.filter(({ isShort }) => isShort).map(({ account }) => limitOfAccount(account));
-  const short = [...new Set([...shortAccounts, ...shortKeys])];
-  return {
-    at: book.now,
-    costs: Object.fromEntries(paid.map(({ account, charged }) => [account, charged])),
-    asked: demand,
-    short: short.length > 0 ? short : undefined,
-    counted: countGrant(book, asking.bucket, demand?.cost),
-  };
+  const costs: { [account: string]: number } = {};
+  let short: Set<string> | undefined = shortKeys.length === 0 ? undefined : new Set(shortKeys);
+  for (const account of accounts) {
+    const { charged, isShort } = payOne(book, account);
+    costs[account.account] = charged;
+    if (isShort) (short ??= new Set()).add(limitOfAccount(account));
+  }
+  const counted = countGrant(book, lineOfWaiter(asking), demand?.cost);
+  return { at: book.now, costs, asked: demand, short: short && [...short], counted };
 }
 
 /** PAY6: a budget in shadow mode is charged although it is short, as a debt of at most one limit. */
-function payOne(book: Book, account: string, amount: number): { readonly charged: number; readonly isShort: boolean } {
-  const budget = policyOf(book, account);
-  const isShort = budget.isShadow === true && payableFrom(book, account, amount) !== 0;
+function payOne(book: Book, of: Account): { readonly charged: number; readonly isShort: boolean } {
+  const { account, budget, amount } = of;
+  const isShort = budget.isShadow === true && payableFrom(book, of) !== 0;
   const charged = isShort ? Math.min(amount, payableDebt(levelOf(book, account), budget, book.now)) : amount;
-  change(book, account, (level) => charge(level, budget, charged, book.now));
+  change(book, account, budget, (level) => charge(level, budget, charged, book.now));
   return { charged, isShort };
 }
 
 /** Gives back everything. A budget that the host no longer has is left as it is. */
-export function giveBack(book: Book, { bucket, charge: paid }: Pick<LeaseRecord, "bucket" | "charge">): void {
-  uncount(book, bucket, paid?.counted);
+export function giveBack(book: Book, slot: Pick<LeaseRecord, "bucket" | "charge">): void {
+  const { charge: paid } = slot;
+  uncount(book, lineOfSlot(slot), paid?.counted);
   for (const [account, estimate] of Object.entries(paid?.costs ?? NO_COSTS))
-    if (hasAccount(book, account)) correct(book, account, paid?.at ?? 0, -estimate);
+    correct(book, account, paid?.at ?? 0, -estimate);
 }
 
 /** The result of a settlement, by the names of budgets. */
@@ -91,43 +102,49 @@ export interface Settlement {
 }
 
 /** Replaces the charges of the named budgets, of the host and of keys, by what was really used. */
-export function settle(
-  book: Book,
-  { bucket, charge: paid }: Pick<LeaseRecord, "bucket" | "charge">,
-  used: Costs,
-): Settlement {
+export function settle(book: Book, lease: Pick<LeaseRecord, "bucket" | "charge">, used: Costs): Settlement {
+  const { charge: paid } = lease;
   const ignored: string[] = [];
   const excess: { [name: string]: number } = {};
-  const charged = Object.entries(paid?.costs ?? NO_COSTS).filter(([account]) => hasAccount(book, account));
   for (const [name, amount] of Object.entries(used)) {
-    const own = charged.filter(([account]) => budgetOfAccount(account) === name);
     const isPossible = Number.isFinite(amount) && amount >= 0;
-    if (own.length === 0 || !isPossible) ignored.push(name);
+    const rest = isPossible ? settleOne(book, paid, name, amount) : undefined;
+    if (rest === undefined) ignored.push(name);
     else {
-      const rests = own.map(([account, estimate]) => correct(book, account, paid?.at ?? 0, amount - estimate));
-      if (Math.max(...rests) > 0) excess[name] = Math.max(...rests);
-      recount(book, bucket, paid?.counted, { [name]: amount });
+      if (rest > 0) excess[name] = rest;
+      recount(book, lineOfSlot(lease), paid?.counted, { [name]: amount });
     }
   }
   return { ignored, excess };
 }
 
-/** Gives back a part of a charge as of its time, or charges more now. Returns what exceeds the largest debt. */
-function correct(book: Book, account: string, chargedAt: number, more: number): number {
-  const budget = policyOf(book, account);
+/** Returns the most that exceeds the largest debt of a budget with this name. Undefined: none was charged. */
+function settleOne(book: Book, paid: Charge | undefined, name: string, amount: number): number | undefined {
+  let most: number | undefined;
+  for (const [account, estimate] of Object.entries(paid?.costs ?? NO_COSTS)) {
+    if (budgetOfAccount(account) !== name) continue;
+    const rest = correct(book, account, paid?.at ?? 0, amount - estimate);
+    if (rest !== undefined) most = Math.max(most ?? 0, rest);
+  }
+  return most;
+}
+
+/**
+ * Gives back a part of a charge as of its time, or charges more now. Returns what exceeds the largest debt. Undefined: the
+ * host no longer has the budget.
+ */
+function correct(book: Book, account: string, chargedAt: number, more: number): number | undefined {
+  const budget = policyOfAccount(book.policy, account);
+  if (budget === undefined) return undefined;
   let rest = 0;
-  if (more < 0) change(book, account, (level) => refund(level, budget, -more, chargedAt, book.now));
+  if (more < 0) change(book, account, budget, (level) => refund(level, budget, -more, chargedAt, book.now));
   if (more > 0)
-    change(book, account, (level) => {
+    change(book, account, budget, (level) => {
       const charged = Math.min(more, payableDebt(level, budget, book.now));
       charge(level, budget, charged, book.now);
       rest = more - charged;
     });
   return rest;
-}
-
-function hasAccount({ policy }: Book, account: string): boolean {
-  return policyOfAccount(policy, account) !== undefined;
 }
 
 /** What a grant was charged, by the name of the budget: of the host, otherwise the most of a key. Undefined: nothing. */
@@ -147,6 +164,7 @@ function payableDebt(level: Level, budget: BudgetPolicy, now: number): number {
 
 /** PAY5. Call when the limits have changed. */
 export function keepSpent(book: Book): void {
+  if (book.size("budget") === 0) return;
   for (const record of Array.from(book.all("budget"))) {
     const budget = policyOfAccount(book.policy, record.key) ?? record;
     if (budget.limit === record.limit && budget.perMs === record.perMs && budget.burst === record.burst) continue;
@@ -164,19 +182,15 @@ export function tidyBudgets(book: Book): void {
   if (book.head.fullAt !== refills.fullAt) book.draft.fullAt = refills.fullAt;
 }
 
-function policyOf({ policy }: Book, account: string): BudgetPolicy {
-  return policyOfAccount(policy, account) as BudgetPolicy;
-}
-
 function levelOf(book: Book, name: string): Level {
   return book.get("budget", name)?.level ?? newLevel();
 }
 
 /** Records are never changed in place, so a copy is. */
-function change(book: Book, name: string, act: (level: Level) => void): void {
+function change(book: Book, name: string, budget: BudgetPolicy, act: (level: Level) => void): void {
   const level = copyOf(levelOf(book, name));
   act(level);
-  put(book, name, level, policyOf(book, name));
+  put(book, name, level, budget);
 }
 
 function put(book: Book, name: string, level: Level, { limit, perMs, burst }: Omit<BudgetPolicy, "default">): void {

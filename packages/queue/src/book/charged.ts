@@ -1,11 +1,13 @@
 import { amountOf, budgetOfOrder, type Costs } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
 import type { Book } from "./book.ts";
+import { chargeClass, noteChargeLevel } from "./class-use.ts";
+import { partsOfLine } from "./line-name.ts";
 import type { AccountRecord } from "./records.ts";
 import { charge } from "./use.ts";
 
 /**
- * What the order `budget:NAME` has charged each bucket. Other orders write nothing of this.
+ * What the order `budget:NAME` has charged each line and each class. Other orders write nothing of this.
  *
  * CHARGED1 A grant or an offer adds its cost of the budget, at least 1. A settlement replaces that by what was used, at
  *   least 1. What is given back is subtracted again.
@@ -22,41 +24,42 @@ export function unitsOf({ order, budgets }: HostPolicy, cost: Costs | undefined)
 }
 
 /** CHARGED1, when a slot is granted or offered. Returns what was added. Undefined: the order is not by a budget. */
-export function countGrant(book: Book, bucket: string, cost: Costs | undefined): number | undefined {
+export function countGrant(book: Book, line: string, cost: Costs | undefined): number | undefined {
   if (budgetOfOrder(book.policy.order) === undefined) return undefined;
   const units = unitsOf(book.policy, cost);
-  const { charged = 0, weight } = accountOf(book, bucket);
-  book.draft.chargeLevel = charged / weight;
-  add(book, bucket, units);
+  const { charged = 0, weight } = accountOf(book, line);
+  noteChargeLevel(book, partsOfLine(line)[0], charged / weight);
+  add(book, line, units);
   return units;
 }
 
 /** CHARGED1, when it is settled. `counted`: what its grant added. */
-export function recount(book: Book, bucket: string, counted: number | undefined, used: Costs): void {
+export function recount(book: Book, line: string, counted: number | undefined, used: Costs): void {
   const amount = amountOf(used, budgetOfOrder(book.policy.order) ?? "");
-  if (counted !== undefined && amount !== undefined) add(book, bucket, atLeast1(amount) - counted);
+  if (counted !== undefined && amount !== undefined) add(book, line, atLeast1(amount) - counted);
 }
 
 /** CHARGED1, when it is given back. */
-export function uncount(book: Book, bucket: string, counted: number | undefined): void {
-  if (counted !== undefined) add(book, bucket, -counted);
+export function uncount(book: Book, line: string, counted: number | undefined): void {
+  if (counted !== undefined) add(book, line, -counted);
 }
 
-/** Raises the charge of the bucket to this charge per weight. */
-export function raiseTo(book: Book, bucket: string, level: number): void {
-  const account = accountOf(book, bucket);
+/** Raises the charge of the line to this charge per weight. */
+export function raiseTo(book: Book, line: string, level: number): void {
+  const account = accountOf(book, line);
   book.put({ ...account, charged: level * account.weight });
 }
 
-function add(book: Book, bucket: string, units: number): void {
+function add(book: Book, line: string, units: number): void {
   if (units === 0) return;
-  const account = accountOf(book, bucket);
+  chargeClass(book, partsOfLine(line)[0], units);
+  const account = accountOf(book, line);
   book.put({ ...account, charged: Math.max(0, (account.charged ?? 0) + units) });
 }
 
 /** An account is not charged again: a bucket that returns may start below the meter, and a second charge would lift it. */
-function accountOf(book: Book, bucket: string): AccountRecord {
-  return book.index.bucket(bucket)?.account ?? charge(book, bucket);
+function accountOf(book: Book, line: string): AccountRecord {
+  return book.index.bucket(line)?.account ?? charge(book, line);
 }
 
 function atLeast1(amount: number): number {

@@ -1,5 +1,6 @@
 import { IndexedHeap } from "slotkeeper/parts";
 import { SmallMap } from "../small-map.ts";
+import { EndsByTime } from "./ends-by-time.ts";
 import type { CooldownRecord, EndingRecord, LeaseRecord, OfferRecord } from "./records.ts";
 
 interface LeaseEntry {
@@ -55,7 +56,7 @@ export class Endings {
   // Created when first needed: most hosts have none of these, and a new host should cost little.
   #offers: Nearest<OfferRecord> | undefined;
   #cooldowns: Nearest<CooldownRecord> | undefined;
-  #ends: Nearest<EndingRecord> | undefined;
+  #ends: EndsByTime | undefined;
 
   /** The lease that ends next. */
   get nextLease(): LeaseRecord | undefined {
@@ -107,8 +108,9 @@ export class Endings {
   }
 
   setEnd(before: EndingRecord | undefined, after: EndingRecord | undefined): void {
-    this.#ends ??= new Nearest(({ endedAt, keepUntil }) => endedAt ?? keepUntil);
-    this.#ends.set(before, after);
+    this.#ends ??= new EndsByTime();
+    if (before !== undefined) this.#ends.remove(before);
+    if (after !== undefined) this.#ends.add(after);
   }
 
   #addLease(record: LeaseRecord): void {

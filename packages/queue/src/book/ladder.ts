@@ -13,11 +13,13 @@ import type { WaiterRecord } from "./records.ts";
 
 /**
  * The keys of a host, as a ladder that each present waiter climbs before it may have a place in the pool: one rung for
- * each of its keys, in the order of the configuration. At a rung, the waiters with the same value stand in one line.
+ * each of its keys, in the order of the configuration. At a rung, the waiters with the same value stand in lines, one for
+ * each class.
  *
  * LADDER1 Only the oldest of a line moves on, and only while the value has room for it: its slots and its budgets. The
  *   others stay behind it until it is granted or leaves. So narrow requests cannot starve a wide one of the same value.
- * LADDER2 It reserves nothing. If the room is gone before it is granted, it steps back to its line.
+ * LADDER2 It reserves nothing. If the room is gone before it is granted, because another class took it, it steps back to its
+ *   line.
  * LADDER3 A waiter at a rung has no place in the pool. So those that could not be granted never hide one that could.
  * LADDER4 What is derived depends on the records and the time alone, not on the order of events.
  * LADDER5 A value without limits, or with all of them in shadow mode, has no rung: its waiters pass it in any order.
@@ -34,16 +36,33 @@ export interface Rung {
   rungIndex: number;
 }
 
-/** The waiters with one value of a key, and the slots that its requests hold. */
-export class KeyLine {
+/** What the requests with one value of a key hold, and the limits of the key. */
+export class KeyUse {
   readonly name: string;
   readonly value: string;
-  readonly waiting = new IndexedHeap<"rungIndex", Rung>("rungIndex", standsBefore);
+  /** By class. */
+  readonly lines = new Map<string, KeyLine>();
+  inFlight = 0;
   /** Undefined: the host does not have this key any more. */
   key: KeyPolicy | undefined;
   level = -1;
-  inFlight = 0;
-  /** How many waiters have this value, at any rung. */
+
+  constructor(name: string, value: string) {
+    this.name = name;
+    this.value = value;
+  }
+
+  hasSlots(width: number): boolean {
+    return this.key === undefined || this.inFlight + width <= enforcedSlotsOf(this.key, this.value);
+  }
+}
+
+/** The waiters of one class with one value of a key. */
+export class KeyLine {
+  readonly use: KeyUse;
+  readonly ofClass: string;
+  readonly waiting = new IndexedHeap<"rungIndex", Rung>("rungIndex", standsBefore);
+  /** How many waiters of the class have this value, at any rung. */
   climbers = 0;
   /** The oldest, if it has moved on. */
   passed: Rung | undefined;
@@ -52,24 +71,20 @@ export class KeyLine {
   isDirty = false;
   wakeIndex = -1;
 
-  constructor(name: string, value: string) {
-    this.name = name;
-    this.value = value;
+  constructor(use: KeyUse, ofClass: string) {
+    this.use = use;
+    this.ofClass = ofClass;
   }
 
   get front(): WaiterRecord | undefined {
     return this.waiting.peek()?.entry.record;
-  }
-
-  hasSlots(width: number): boolean {
-    return this.key === undefined || this.inFlight + width <= enforcedSlotsOf(this.key, this.value);
   }
 }
 
 /** What the ladder needs from the book, and what it reports to the index of waiters. */
 export interface Climbers {
   /** When the budgets of the value can pay for the waiter; 0: now. */
-  payableAt(line: KeyLine, waiter: WaiterRecord): number;
+  payableAt(use: KeyUse, waiter: WaiterRecord): number;
   /** The waiter has passed its last rung. */
   through(entry: WaiterEntry): void;
   /** It had, and has no room any more. */
@@ -86,7 +101,8 @@ export interface HeldAt {
 export class Ladder {
   readonly #climbers: Climbers;
   #keys: readonly KeyPolicy[] | undefined;
-  readonly #lines = new Map<string, KeyLine>();
+  /** By the name of the key, then by value. A name of both would be a new string for each change. */
+  readonly #uses = new Map<string, Map<string, KeyUse>>();
   /** Lines that changed since the ladder was last read, by level. */
   #dirty: KeyLine[][] = [];
   /** Lines whose oldest waits, the one that may go on first. */
@@ -98,8 +114,8 @@ export class Ladder {
     this.#climbers = climbers;
   }
 
-  get lines(): Iterable<KeyLine> {
-    return this.#lines.values();
+  get lines(): readonly KeyLine[] {
+    return this.#allUses().flatMap(({ lines }) => [...lines.values()]);
   }
 
   /** When a waiter that is first in its line may move on or leave. */
@@ -117,9 +133,9 @@ export class Ladder {
   useKeys(keys: readonly KeyPolicy[] | undefined): void {
     this.#keys = keys;
     this.#dirty = [];
-    for (const line of this.#lines.values()) {
+    for (const use of this.#allUses()) this.#find(use);
+    for (const line of this.lines) {
       line.isDirty = false;
-      this.#find(line);
       this.#changed(line);
     }
   }
@@ -135,26 +151,28 @@ export class Ladder {
 
   /** A lease or an offer of these keys begins or ends. */
   hold(keys: KeyValues, by: number): void {
-    for (const [name, value] of Object.entries(keys)) {
-      const line = this.#lineOf(name, value);
-      line.inFlight += by;
-      this.#changed(line);
+    for (const name of Object.keys(keys)) {
+      const use = this.#useOf(name, keys[name] as string);
+      use.inFlight += by;
+      for (const line of use.lines.values()) this.#changed(line);
+      this.#forget(use);
     }
   }
 
   /** Whether leases and offers of these keys have more slots than a limit that was lowered since. */
   isOver(keys: KeyValues = {}): boolean {
-    return Object.entries(keys).some(([name, value]) => this.#lines.get(lineId(name, value))?.hasSlots(0) === false);
+    return Object.entries(keys).some(([name, value]) => this.#uses.get(name)?.get(value)?.hasSlots(0) === false);
   }
 
   /** The budgets of a value have changed. `id`: as `tenant acme`. */
   change(id: string): void {
-    const line = this.#lines.get(id);
-    if (line !== undefined) this.#changed(line);
+    const end = id.indexOf(" ");
+    const use = this.#uses.get(id.slice(0, end))?.get(id.slice(end + 1));
+    for (const line of use?.lines.values() ?? []) this.#changed(line);
   }
 
   changeAll(): void {
-    for (const line of this.#lines.values()) this.#changed(line);
+    for (const line of this.lines) this.#changed(line);
   }
 
   /** Whether the waiter may have to wait for keys of the host. */
@@ -168,7 +186,7 @@ export class Ladder {
       if (key.isShadow !== true) return false;
       const value = valueOf(key, record);
       if (value === undefined) return key.isRequired === true;
-      const { inFlight = 0 } = this.#lines.get(lineId(key.name, value)) ?? {};
+      const { inFlight = 0 } = this.#uses.get(key.name)?.get(value) ?? {};
       return inFlight + width > (keyLimitsOf(key, value).slots ?? Number.POSITIVE_INFINITY);
     });
     return short.map(({ name }) => `key:${name}`);
@@ -179,20 +197,24 @@ export class Ladder {
     return (this.#keys ?? []).every((key) => {
       const value = valueOf(key, record);
       if (value === undefined) return true;
-      const line = this.#lineOf(key.name, value);
-      const isAdmitted = line.hasSlots(width) && this.#climbers.payableAt(line, record) === 0;
-      this.#forget(line);
+      const use = this.#useOf(key.name, value);
+      const isAdmitted = use.hasSlots(width) && this.#climbers.payableAt(use, record) === 0;
+      this.#forget(use);
       return isAdmitted;
     });
   }
 
   enter(entry: WaiterEntry): void {
-    const { record } = entry;
-    entry.rungs = (this.#keys ?? []).flatMap((key) => {
+    const { record, bucket } = entry;
+    const rungs: Rung[] = [];
+    for (const key of this.#keys ?? []) {
       const value = rungValue(key, record);
-      return value === undefined ? [] : [{ entry, line: this.#lineOf(key.name, value), rungIndex: -1 }];
-    });
-    for (const { line } of entry.rungs) line.climbers++;
+      if (value === undefined) continue;
+      const line = this.#lineOf(key.name, value, bucket.ofClass.name);
+      line.climbers++;
+      rungs.push({ entry, line, rungIndex: -1 });
+    }
+    entry.rungs = rungs;
     this.#stand(entry, 0);
   }
 
@@ -200,7 +222,7 @@ export class Ladder {
     for (const rung of entry.rungs) {
       this.#leaveRung(rung);
       rung.line.climbers--;
-      this.#forget(rung.line);
+      this.#forgetLine(rung.line);
     }
     entry.rungs = NO_RUNGS;
     entry.reached = 0;
@@ -211,10 +233,10 @@ export class Ladder {
     const rung = entry.rungs[entry.reached];
     if (rung === undefined) return undefined;
     const { line } = rung;
-    const isNext = line.waiting.peek() === rung && line.hasSlots(entry.width);
+    const isNext = line.waiting.peek() === rung && line.use.hasSlots(entry.width);
     return {
-      key: line.name,
-      payableAt: isNext ? this.#climbers.payableAt(line, entry.record) : undefined,
+      key: line.use.name,
+      payableAt: isNext ? this.#climbers.payableAt(line.use, entry.record) : undefined,
     };
   }
 
@@ -225,7 +247,7 @@ export class Ladder {
       for (let line = lines.pop(); line !== undefined; line = lines.pop()) {
         line.isDirty = false;
         this.#settleLine(line);
-        this.#forget(line);
+        this.#forgetLine(line);
       }
     }
   }
@@ -244,8 +266,8 @@ export class Ladder {
   /** If not, notes when this may change. */
   #hasRoom(line: KeyLine, { entry }: Rung): boolean {
     const { deadlineAt, awayAt = Number.POSITIVE_INFINITY } = entry.record;
-    const payableAt = line.hasSlots(entry.width)
-      ? this.#climbers.payableAt(line, entry.record)
+    const payableAt = line.use.hasSlots(entry.width)
+      ? this.#climbers.payableAt(line.use, entry.record)
       : Number.POSITIVE_INFINITY;
     if (payableAt === 0) return true;
     line.wakeAt = Math.min(payableAt, deadlineAt, awayAt + this.#collectMs);
@@ -282,32 +304,50 @@ export class Ladder {
   #changed(line: KeyLine): void {
     this.#waking.remove(line);
     if (line.isDirty) return;
-    if (line.level < 0) {
-      this.#forget(line);
+    const { level } = line.use;
+    if (level < 0) {
+      this.#forgetLine(line);
       return;
     }
     line.isDirty = true;
-    (this.#dirty[line.level] ??= []).push(line);
+    (this.#dirty[level] ??= []).push(line);
   }
 
-  #lineOf(name: string, value: string): KeyLine {
-    const id = lineId(name, value);
-    let line = this.#lines.get(id);
-    if (line === undefined) {
-      line = new KeyLine(name, value);
-      this.#find(line);
-      this.#lines.set(id, line);
-    }
+  #lineOf(name: string, value: string, ofClass: string): KeyLine {
+    const use = this.#useOf(name, value);
+    const line = use.lines.get(ofClass) ?? new KeyLine(use, ofClass);
+    use.lines.set(ofClass, line);
     return line;
   }
 
-  #find(line: KeyLine): void {
-    line.level = this.#keys?.findIndex(({ name }) => name === line.name) ?? -1;
-    line.key = this.#keys?.[line.level];
+  #useOf(name: string, value: string): KeyUse {
+    const uses = this.#uses.get(name) ?? new Map<string, KeyUse>();
+    let use = uses.get(value);
+    if (use === undefined) {
+      use = new KeyUse(name, value);
+      this.#find(use);
+      this.#uses.set(name, uses.set(value, use));
+    }
+    return use;
   }
 
-  #forget(line: KeyLine): void {
-    if (line.climbers === 0 && line.inFlight === 0 && !line.isDirty) this.#lines.delete(lineId(line.name, line.value));
+  #allUses(): KeyUse[] {
+    return Array.from(this.#uses.values()).flatMap((uses) => [...uses.values()]);
+  }
+
+  #find(use: KeyUse): void {
+    use.level = this.#keys?.findIndex(({ name }) => name === use.name) ?? -1;
+    use.key = this.#keys?.[use.level];
+  }
+
+  #forgetLine({ use, ofClass, climbers, isDirty }: KeyLine): void {
+    if (climbers > 0 || isDirty) return;
+    use.lines.delete(ofClass);
+    this.#forget(use);
+  }
+
+  #forget({ name, value, inFlight, lines }: KeyUse): void {
+    if (inFlight === 0 && lines.size === 0) this.#uses.get(name)?.delete(value);
   }
 }
 
@@ -324,10 +364,6 @@ export function valueOf({ name }: KeyPolicy, { bucket, demand }: Asking): string
 function rungValue(key: KeyPolicy, asking: Asking): string | undefined {
   const value = valueOf(key, asking);
   return value !== undefined && holdsBack(key, value) ? value : undefined;
-}
-
-function lineId(name: string, value: string): string {
-  return `${name} ${value}`;
 }
 
 function standsBefore(a: Rung, b: Rung): boolean {

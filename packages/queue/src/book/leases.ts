@@ -1,6 +1,7 @@
 import { SHARED_BUCKET, widthOf } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
 import { giveBack, pay } from "./budgets.ts";
+import { lineOfSlot, lineOfWaiter } from "./line-name.ts";
 import type { LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
 import { rememberEnd } from "./session-ends.ts";
 import { charge, retire } from "./use.ts";
@@ -31,7 +32,7 @@ export function grantLease(
   waiter: WaiterRecord,
   { token, instance, isProbe }: { readonly token: string; readonly instance: string; readonly isProbe: boolean },
 ): LeaseRecord {
-  charge(book, waiter.bucket, waiter.weight);
+  charge(book, lineOfWaiter(waiter), waiter.weight);
   const { now } = book;
   const { leaseMs, maxHoldMs } = book.policy;
   const offer = book.get("offer", waiter.key);
@@ -62,7 +63,7 @@ export function grantLease(
 
 /** Sets a slot aside for a waiter. */
 export function offerSlot(book: Book, waiter: WaiterRecord, lapsesAt: number, isProbe: boolean): void {
-  charge(book, waiter.bucket, waiter.weight);
+  charge(book, lineOfWaiter(waiter), waiter.weight);
   const { key, bucket, instance, demand } = waiter;
   const width = widthOf(demand);
   const paid = pay(book, waiter);
@@ -71,11 +72,11 @@ export function offerSlot(book: Book, waiter: WaiterRecord, lapsesAt: number, is
 
 /** Frees the slot and gives back what it cost. The waiter keeps its place. */
 export function dropOffer(book: Book, offer: OfferRecord): void {
-  const { key, bucket } = offer;
-  charge(book, bucket);
+  const line = lineOfSlot(offer);
+  charge(book, line);
   giveBack(book, offer);
-  book.del("offer", key);
-  retire(book, bucket);
+  book.del("offer", offer.key);
+  retire(book, line);
 }
 
 /** Frees the slot and ends its session, unless a cancellation has ended it before. */
@@ -87,10 +88,11 @@ export function endLease(book: Book, lease: LeaseRecord): void {
 }
 
 /** Frees the slot without recording an end. */
-function dropLease(book: Book, { key, bucket }: LeaseRecord): void {
-  charge(book, bucket);
-  book.del("lease", key);
-  retire(book, bucket);
+function dropLease(book: Book, lease: LeaseRecord): void {
+  const line = lineOfSlot(lease);
+  charge(book, line);
+  book.del("lease", lease.key);
+  retire(book, line);
 }
 
 /** Takes back a slot that the client never got, with what it cost. */

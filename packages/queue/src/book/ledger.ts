@@ -15,10 +15,14 @@ export class Ledger {
   contendingHeld = 0;
   #active = 0;
 
+  /** Whether a bucket holds slots or waits. */
+  get isActive(): boolean {
+    return this.#active > 0;
+  }
+
   /** Call after any change of the bucket. */
   recount(bucket: Bucket): void {
-    const { inFlight, limit, waiting, weight, isActive } = bucket;
-    const contends = waiting > 0 && inFlight < limit;
+    const { inFlight, limit, waiting, weight, isActive, contends } = bucket;
     const activeWeight = isActive ? weight : 0;
     const demand = Math.min(limit, waiting + inFlight);
     const contendingWeight = contends ? weight : 0;

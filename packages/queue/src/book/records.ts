@@ -113,10 +113,10 @@ export interface EndingRecord {
  */
 export type SessionEnd = "timeout" | "canceled" | "throttled" | "released" | "impossible" | "dropped";
 
-/** A bucket's use of the host. */
+/** A line's use of the host. */
 export interface AccountRecord {
   readonly kind: "account";
-  /** The bucket. */
+  /** The line: the bucket, and its class if it is not the default (`line-name.ts`). */
   readonly key: string;
   readonly weight: number;
   /** Slot-milliseconds used up to `asOf`; from there on each slot it holds adds one per millisecond. */
@@ -236,7 +236,27 @@ export interface Head {
   readonly first?: string | undefined;
   /** When all budgets are full again. Until then the host is not forgotten. Absent: they are full. */
   readonly fullAt?: number | undefined;
-  /** With an order by a budget: the charge per weight of the bucket that got the last grant, before it. */
+  /** With an order by a budget: the charge per weight of the bucket or class that got the last grant, before it. */
+  readonly chargeLevel?: number | undefined;
+  /** The use of each class (`classes.ts`). Absent: the host has no classes. */
+  readonly classes?: ClassUses | undefined;
+}
+
+/** By the name of the class. */
+export type ClassUses = { readonly [name: string]: ClassUse };
+
+/** The use of a class up to `meterAt` of the head. */
+export interface ClassUse {
+  /** The weight that the numbers belong to. */
+  readonly weight: number;
+  /** Slot-milliseconds used. */
+  readonly usedMs: number;
+  /** The meter of its lines. */
+  readonly progress: number;
+  /** When it last held a slot or waited. */
+  readonly activeAt: number;
+  /** With an order by a budget: what it was charged, and the charge per weight of its line that got its last grant, before it. */
+  readonly charged?: number | undefined;
   readonly chargeLevel?: number | undefined;
 }
 

@@ -41,16 +41,19 @@ export class Refills {
     const { key } = (before ?? after) as BudgetRecord;
     if ((before === undefined) !== (after === undefined)) this.#count(keyOfAccount(key), after === undefined ? -1 : 1);
     const known = this.#byKey.get(key);
-    if (known !== undefined) {
+    if (after === undefined) {
+      if (known === undefined) return;
       this.#soonest.remove(known);
       this.#latest.remove(known);
       this.#byKey.delete(key);
+      return;
     }
-    if (after === undefined) return;
-    const refill = { record: after, fullAt: fullAgainAt(after), soonIndex: -1, lateIndex: -1 };
-    this.#byKey.set(key, refill);
-    this.#soonest.push(refill);
-    this.#latest.push(refill);
+    const refill = known ?? { record: after, fullAt: 0, soonIndex: -1, lateIndex: -1 };
+    refill.record = after;
+    refill.fullAt = fullAgainAt(after);
+    if (known === undefined) this.#byKey.set(key, refill);
+    this.#soonest.put(refill);
+    this.#latest.put(refill);
   }
 
   #count(value: string | undefined, by: 1 | -1): void {

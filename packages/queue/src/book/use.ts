@@ -1,10 +1,14 @@
 import { ownsPart, ROUNDING_MS, usedPerWeight } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import type { Bucket } from "./bucket.ts";
+import { meterOf, retireClasses, startClass, startClasses, useOf } from "./class-use.ts";
+import { sharesIn } from "./classes.ts";
+import { partsOfLine } from "./line-name.ts";
 import type { AccountRecord } from "./records.ts";
 
 /**
- * The meter and the accounts: how much of the host each bucket has used, as `order.ts` needs it.
+ * The meter and the accounts: how much of the host each line has used, as `order.ts` needs it. Lines are named by
+ * `line-name.ts`; without classes a line is a bucket, and its meter that of the host.
  *
  * USE1 The meter uses the sums from before a change (BOOK3).
  * USE2 An account is charged before the number of slots of its bucket changes.
@@ -13,12 +17,21 @@ import type { AccountRecord } from "./records.ts";
  * USE4 The account of an idle bucket that is not ahead of the meter is deleted: that changes no decision.
  */
 
+/** Where a session that returns starts: the use per weight of the best line of its class that waits, and of the best class. */
+interface StartLevel {
+  readonly ofLine?: number | undefined;
+  readonly ofClass?: number | undefined;
+}
+
 /** Charges the bucket up to now. Opens an account if there is none. */
-export function charge(book: Book, name: string, weight?: number, level?: number): AccountRecord {
+export function charge(book: Book, name: string, weight?: number, level: StartLevel = {}): AccountRecord {
   book.runMeter();
-  const { meterAt: at, progress: meter } = book.head;
-  const progress = Math.min(meter, level ?? meter);
   const bucket = book.index.bucket(name);
+  const ofClass = bucket?.ofClass.name ?? partsOfLine(name)[0];
+  if (bucket?.isActive !== true) startClass(book, ofClass, level.ofClass);
+  const { meterAt: at } = book.head;
+  const meter = meterOf(book, ofClass);
+  const progress = Math.min(meter, level.ofLine ?? meter);
   const account = bucket?.account;
   const nextWeight = weight ?? bucket?.weight ?? 1;
   let usedMs = progress * nextWeight;
@@ -53,20 +66,22 @@ export function charge(book: Book, name: string, weight?: number, level?: number
 export function join(book: Book, name: string, weight: number, isReturning = false): void {
   const bucket = book.index.bucket(name);
   if (bucket?.account !== undefined && bucket.isActive && bucket.weight === weight) return;
-  charge(book, name, weight, isReturning ? lowestLevel(book) : undefined);
+  charge(book, name, weight, isReturning ? returnLevel(book, name) : undefined);
 }
 
-/** The use per weight of the best bucket that waits. Undefined: none waits. */
-function lowestLevel(book: Book): number | undefined {
+function returnLevel(book: Book, name: string): StartLevel {
   book.runMeter();
-  const best = book.index.order.first(book);
-  return best && usedPerWeight(best, book.head.meterAt);
+  const one = book.index.ofClass(partsOfLine(name)[0]);
+  const line = one && book.index.orderOf(one).first(book);
+  const best = book.head.classes === undefined ? undefined : book.order.first(book);
+  const use = best && useOf(book, best.ofClass.name);
+  return { ofLine: line && usedPerWeight(line, book.head.meterAt), ofClass: use && use.usedMs / use.weight };
 }
 
-/** Whether the bucket is in zone 0 or 1 of the order. */
+/** Whether the line is in zone 0 or 1 of the order of its class. */
 export function isInShare(book: Book, name: string): boolean {
   const bucket = book.index.bucket(name);
-  return bucket !== undefined && ownsPart(bucket, book.shares);
+  return bucket !== undefined && ownsPart(bucket, sharesIn(book, bucket.ofClass.name));
 }
 
 /**
@@ -87,28 +102,34 @@ export function retire(book: Book, name: string): void {
 
 /** Deletes the other numbers of buckets that were idle for `idleMs`, and idle accounts that the meter has passed. */
 export function retireIdle(book: Book, idleMs: number): void {
-  for (let bucket = book.index.nextResting; bucket?.account !== undefined; bucket = book.index.nextResting) {
-    if (book.now - bucket.asOf < idleMs) break;
-    book.put({ ...bucket.account, refusedAt: undefined, weighted: undefined, charged: undefined });
+  for (const { name } of book.index.classes) {
+    const resting = () => book.index.ofClass(name)?.resting;
+    for (let bucket = resting()?.nextResting; bucket?.account !== undefined; bucket = resting()?.nextResting) {
+      if (book.now - bucket.asOf < idleMs) break;
+      book.put({ ...bucket.account, refusedAt: undefined, weighted: undefined, charged: undefined });
+    }
+    for (let bucket = resting()?.nextIdle; bucket?.account !== undefined; bucket = resting()?.nextIdle) {
+      if (!isPassed(book, bucket)) break;
+      book.del("account", bucket.name);
+    }
   }
-  for (let bucket = book.index.nextIdle; bucket?.account !== undefined; bucket = book.index.nextIdle) {
-    if (!isPassed(book, bucket)) return;
-    book.del("account", bucket.name);
-  }
+  retireClasses(book, idleMs);
 }
 
-/** Call when the order has changed: all buckets start at the meter, and without a charge (CHARGED3). */
-export function startAccounts(book: Book): void {
+/** Call when the order has changed: all classes and lines start at the meter, and without a charge (CHARGED3). */
+export function startAccounts(book: Book, isWithClasses: boolean): void {
   book.runMeter();
-  const { progress, meterAt: asOf } = book.head;
+  startClasses(book, isWithClasses);
+  const { meterAt: asOf } = book.head;
   for (const account of Array.from(book.all("account"))) {
-    book.put({ ...account, usedMs: progress * account.weight, asOf, charged: undefined });
+    const usedMs = meterOf(book, partsOfLine(account.key)[0]) * account.weight;
+    book.put({ ...account, usedMs, asOf, charged: undefined });
     retire(book, account.key);
   }
   if (book.head.chargeLevel !== undefined) book.draft.chargeLevel = undefined;
 }
 
 /** Whether the meter has passed the use of an idle bucket. Then the use does not matter any more (USE4). */
-function isPassed({ head }: Book, { usedMs, weight }: Bucket): boolean {
-  return usedMs <= head.progress * weight + ROUNDING_MS;
+function isPassed(book: Book, { usedMs, weight, ofClass }: Bucket): boolean {
+  return usedMs <= meterOf(book, ofClass.name) * weight + ROUNDING_MS;
 }

@@ -2,23 +2,27 @@ import { type KeyPolicy, type KeyValues, widthOf } from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
 import { SmallMap } from "../small-map.ts";
 import { type Bucket, isYounger, type WaiterEntry } from "./bucket.ts";
-import { type HeldAt, type KeyLine, Ladder, NO_RUNGS } from "./ladder.ts";
+import type { ClassIndex } from "./class-index.ts";
+import { type HeldAt, type KeyUse, Ladder, NO_RUNGS } from "./ladder.ts";
 import type { Widths } from "./ledger.ts";
+import { lineOfWaiter } from "./line-name.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
 
 /** What the index of waiters needs from the index of buckets. */
 interface Buckets {
+  /** The line of this name. */
   open(name: string): Bucket;
+  allClasses(): readonly ClassIndex[];
   /** Call before anything about the bucket changes. */
   detach(bucket: Bucket): void;
   hasOffer(session: string): boolean;
   /** When the budgets of the value can pay for the waiter; 0: now. */
-  payableAt(line: KeyLine, waiter: WaiterRecord): number;
+  payableAt(use: KeyUse, waiter: WaiterRecord): number;
   readonly widths: Widths;
 }
 
 /**
- * The waiters of a host in the heaps of their buckets, inside or outside the pool. A waiter inside is ready for a slot
+ * The waiters of a host in the heaps of their lines, inside or outside the pool. A waiter inside is ready for a slot
  * unless it has an offer, its instance is absent, its client is gone (away for `collectMs`), or one of its keys has
  * no room (`ladder.ts`). Derived from the records and the time. Cost: O(log n) for each change of a waiter.
  */
@@ -27,11 +31,6 @@ export class WaiterIndex {
   readonly #waiters = new SmallMap<string, WaiterEntry>();
   readonly #byInstance = new SmallMap<string, number>();
   #absent: Set<string> | undefined;
-  /** Waiters inside the pool whose client is away, and those whose client is gone, the longest away first. */
-  #away: IndexedHeap<"awayIndex", WaiterEntry> | undefined;
-  #gone: IndexedHeap<"goneIndex", WaiterEntry> | undefined;
-  /** Waiters inside the pool that one of their keys holds back, the youngest first. */
-  #heldBack: IndexedHeap<"heldBackIndex", WaiterEntry> | undefined;
   #time = { now: Number.NEGATIVE_INFINITY, collectMs: 0 };
   /** Created when first needed: most hosts have no keys. */
   #ladder: Ladder | undefined;
@@ -54,16 +53,6 @@ export class WaiterIndex {
     return this.#byInstance.keys();
   }
 
-  /** The waiter inside the pool whose client has been away for the longest time. */
-  get longestAway(): WaiterEntry | undefined {
-    return this.#gone?.peek() ?? this.#away?.peek();
-  }
-
-  /** A waiter inside the pool whose keys have no room. */
-  get heldBack(): WaiterEntry | undefined {
-    return this.#heldBack?.peek();
-  }
-
   heldAt(session: string): HeldAt | undefined {
     const entry = this.#waiters.get(session);
     return entry && this.#ladder?.heldAt(entry);
@@ -79,9 +68,9 @@ export class WaiterIndex {
   useTime(now: number, collectMs: number): void {
     this.#time = { now, collectMs };
     this.#ladder?.useTime(now, collectMs);
-    for (let entry = this.#away?.peek(); entry !== undefined && this.#isGone(entry); entry = this.#away?.peek()) {
-      this.#replace(entry, entry.record);
-    }
+    for (const { away } of this.#buckets.allClasses())
+      for (let entry = away?.peek(); entry !== undefined && this.#isGone(entry); entry = away?.peek())
+        this.#replace(entry, entry.record);
   }
 
   set(before: WaiterRecord | undefined, after: WaiterRecord | undefined): void {
@@ -91,17 +80,18 @@ export class WaiterIndex {
       this.#count(after?.instance, 1);
     }
     let entry = this.#waiters.get(key);
-    if (entry !== undefined && after?.bucket === entry.record.bucket) {
-      this.#replace(entry, after);
+    const line = after && lineOfWaiter(after);
+    if (entry !== undefined && line === entry.bucket.name) {
+      if (after !== undefined && this.#getsPlace(entry, after)) this.#enterPool(entry, after);
+      else this.#replace(entry, after);
       return;
     }
     if (entry !== undefined) {
       this.#waiters.delete(key);
       this.#replace(entry, undefined);
     }
-    if (after === undefined) return;
-    const bucket = this.#buckets.open(after.bucket);
-    entry = newEntry(after, bucket);
+    if (after === undefined || line === undefined) return;
+    entry = newEntry(after, this.#buckets.open(line));
     this.#waiters.set(key, entry);
     this.#replace(entry, after);
   }
@@ -129,18 +119,39 @@ export class WaiterIndex {
     else this.#byInstance.delete(instance);
   }
 
+  /** Whether a waiter that waits for a place gets one, and nothing else changes. */
+  #getsPlace(entry: WaiterEntry, after: WaiterRecord): boolean {
+    const { record: before, bucket, isOffered } = entry;
+    if (!after.isInside || !bucket.outside.has(entry) || isOffered || this.#isAbsent(entry)) return false;
+    const isSame = before.arrivedAt === after.arrivedAt && before.deadlineAt === after.deadlineAt;
+    return isSame && before.instance === after.instance && after.awayAt === undefined && before.demand === after.demand;
+  }
+
+  /** It keeps its rungs, and need not climb the ladder again. */
+  #enterPool(entry: WaiterEntry, after: WaiterRecord): void {
+    const { bucket } = entry;
+    this.#buckets.detach(bucket);
+    bucket.outside.remove(entry);
+    entry.record = after;
+    bucket.young.push(entry);
+    this.#buckets.widths.add(entry.width, 1);
+    addWaiting(bucket, entry.width);
+    bucket.ready.push(entry);
+  }
+
   #replace(entry: WaiterEntry, after: WaiterRecord | undefined): void {
     const { bucket } = entry;
     this.#buckets.detach(bucket);
     if (bucket.young.has(entry)) this.#buckets.widths.add(entry.width, -1);
-    if (bucket.young.has(entry) && !entry.isOffered) bucket.waiting -= entry.width;
+    if (bucket.young.has(entry) && !entry.isOffered) addWaiting(bucket, -entry.width);
     bucket.ready.remove(entry);
     bucket.young.remove(entry);
     bucket.outside.remove(entry);
     this.#ladder?.leave(entry);
-    this.#heldBack?.remove(entry);
-    this.#away?.remove(entry);
-    this.#gone?.remove(entry);
+    const { heldBack, away, gone } = bucket.ofClass;
+    heldBack?.remove(entry);
+    away?.remove(entry);
+    gone?.remove(entry);
     this.#unpark(entry);
     if (after !== undefined) this.#place(entry, after);
   }
@@ -157,15 +168,16 @@ export class WaiterIndex {
     bucket.young.push(entry);
     this.#buckets.widths.add(entry.width, 1);
     if (entry.isOffered) return;
-    bucket.waiting += entry.width;
+    addWaiting(bucket, entry.width);
+    const { ofClass } = bucket;
     if (this.#isGone(entry)) {
-      this.#gone ??= new IndexedHeap("goneIndex", isLongerAway);
-      this.#gone.push(entry);
+      ofClass.gone ??= new IndexedHeap("goneIndex", isLongerAway);
+      ofClass.gone.push(entry);
       return;
     }
     if (after.awayAt !== undefined) {
-      this.#away ??= new IndexedHeap("awayIndex", isLongerAway);
-      this.#away.push(entry);
+      ofClass.away ??= new IndexedHeap("awayIndex", isLongerAway);
+      ofClass.away.push(entry);
     }
     if (!this.#isAbsent(entry)) this.#climb(entry);
   }
@@ -177,7 +189,7 @@ export class WaiterIndex {
   #ladderOf(): Ladder {
     if (this.#ladder === undefined) {
       this.#ladder = new Ladder({
-        payableAt: (line, waiter) => this.#buckets.payableAt(line, waiter),
+        payableAt: (use, waiter) => this.#buckets.payableAt(use, waiter),
         through: (entry) => this.#through(entry),
         steppedBack: (entry) => this.#steppedBack(entry),
       });
@@ -197,7 +209,7 @@ export class WaiterIndex {
   #through(entry: WaiterEntry): void {
     const { bucket } = entry;
     this.#buckets.detach(bucket);
-    this.#heldBack?.remove(entry);
+    bucket.ofClass.heldBack?.remove(entry);
     this.#unpark(entry);
     if (entry.record.isInside) bucket.ready.push(entry);
     else bucket.outside.push(entry);
@@ -216,8 +228,9 @@ export class WaiterIndex {
       this.#park(entry);
       return;
     }
-    this.#heldBack ??= new IndexedHeap("heldBackIndex", isYounger);
-    this.#heldBack.push(entry);
+    const { ofClass } = entry.bucket;
+    ofClass.heldBack ??= new IndexedHeap("heldBackIndex", isYounger);
+    ofClass.heldBack.push(entry);
   }
 
   #park(entry: WaiterEntry): void {
@@ -265,6 +278,11 @@ function newEntry(record: WaiterRecord, bucket: Bucket): WaiterEntry {
     goneIndex: -1,
     heldBackIndex: -1,
   };
+}
+
+function addWaiting(bucket: Bucket, by: number): void {
+  bucket.waiting += by;
+  bucket.ofClass.waiting += by;
 }
 
 function isLongerAway(a: WaiterEntry, b: WaiterEntry): boolean {

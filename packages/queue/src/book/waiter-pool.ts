@@ -3,9 +3,9 @@ import { IndexedHeap } from "slotkeeper/parts";
 import type { HostPolicy } from "../host-policy.ts";
 import { type Bucket, isOlder, type WaiterEntry } from "./bucket.ts";
 
-/** A bucket that may have no waiter yet. */
+/** A line that may have no waiter yet. */
 interface Places {
-  readonly name: string;
+  readonly bucket: string;
   readonly places: number;
 }
 
@@ -26,7 +26,7 @@ interface Places {
  * WPOOL5 If a slot is free and no waiter inside can have it, a waiter inside whose bucket is at its limit or in its
  *   cooldown gives its place to a waiter outside whose bucket could be granted (`swap`). So buckets that cannot be
  *   granted do not hide one that can. While no slot is free, all keep their places: no waiter could be granted.
- * The shared bucket and named semaphores have no limit per bucket. Cost: O(log buckets).
+ * The shared bucket and named semaphores have no limit per bucket. Each class has a pool of its own. Cost: O(log buckets).
  */
 export class WaiterPool {
   #size = 0;
@@ -127,8 +127,8 @@ function firstToEnter(
   return undefined;
 }
 
-function bucketPlaces({ waitersPerBucket }: HostPolicy, { name }: Places): number {
-  return name === SHARED_BUCKET ? Number.POSITIVE_INFINITY : waitersPerBucket;
+function bucketPlaces({ waitersPerBucket }: HostPolicy, { bucket }: Places): number {
+  return bucket === SHARED_BUCKET ? Number.POSITIVE_INFINITY : waitersPerBucket;
 }
 
 function losesBefore(a: Bucket, b: Bucket): boolean {

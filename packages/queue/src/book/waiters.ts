@@ -1,7 +1,17 @@
+import { classOf } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
+import type { WaiterEntry } from "./bucket.ts";
+import type { ClassIndex } from "./class-index.ts";
+import { joinClass } from "./class-use.ts";
+import { roomOf } from "./classes.ts";
 import { dropOffer } from "./leases.ts";
+import { lineOfWaiter } from "./line-name.ts";
 import type { WaiterRecord } from "./records.ts";
 import { join, leave, retire } from "./use.ts";
+import { WaiterPool } from "./waiter-pool.ts";
+
+/** Of a class that has no line yet. It is never written. */
+const EMPTY_POOL = new WaiterPool();
 
 /**
  * The waiters of a host: joining, moving between instances, places in the pool, leaving. Only this file writes waiter
@@ -22,12 +32,9 @@ export function addWaiter(book: Book, given: Omit<WaiterRecord, "kind" | "isInsi
     book.put(waiter);
     if (book.index.heldAt(waiter.key) !== undefined) return;
   }
-  const places = book.index.bucket(waiter.bucket) ?? { name: waiter.bucket, places: 0 };
-  const { isAdmitted, displaces } = book.index.pool.admits(
-    places,
-    book.policy,
-    isReturning ? waiter.arrivedAt : undefined,
-  );
+  const places = book.index.bucket(lineOfWaiter(waiter)) ?? { bucket: waiter.bucket, places: 0 };
+  const pool = book.index.ofClass(classOf(waiter.demand))?.pool ?? EMPTY_POOL;
+  const { isAdmitted, displaces } = pool.admits(places, book.policy, isReturning ? waiter.arrivedAt : undefined);
   if (displaces !== undefined) putOutside(book, displaces.record);
   if (isAdmitted) enterPool(book, waiter, isReturning);
   book.put(isAdmitted ? { ...waiter, isInside: true } : waiter);
@@ -53,36 +60,44 @@ function recordOf(waiter: Omit<WaiterRecord, "kind" | "isInside">): WaiterRecord
 
 /** Gives places to waiters outside: free ones, and those of clients that have been away for `collectMs`. False: no waiter got one. */
 export function admitWaiters(book: Book, collectMs: number): boolean {
-  const { index, policy } = book;
   let isAdmitted = false;
-  for (let next = index.pool.next(policy); next !== undefined; next = index.pool.next(policy)) {
-    if (index.pool.isFull(policy) && !makePlace(book, collectMs)) break;
-    putInside(book, next.record);
-    isAdmitted = true;
-  }
+  for (const one of book.index.classes)
+    for (let next = nextToEnter(book, one); next !== undefined; next = nextToEnter(book, one)) {
+      if (one.pool.isFull(book.policy) && !makePlace(book, one, collectMs)) break;
+      putInside(book, next.record);
+      isAdmitted = true;
+    }
   return isAdmitted;
+}
+
+function nextToEnter({ index, policy }: Book, { name }: ClassIndex): WaiterEntry | undefined {
+  return index.ofClass(name)?.pool.next(policy);
 }
 
 /** WPOOL5. Call it when every waiter inside that can have a slot has one. False: no waiter got a place. */
 export function swapStuck(book: Book): boolean {
-  const { index, policy } = book;
-  if (!book.canGrant || !index.pool.hasOutsiders || !index.pool.isFull(policy)) return false;
-  const swap = index.pool.swap(policy);
+  return book.canGrant && book.index.classes.some((one) => swapIn(book, one));
+}
+
+function swapIn(book: Book, one: ClassIndex): boolean {
+  const { pool } = one;
+  const { policy } = book;
+  if (!pool.hasOutsiders || !pool.isFull(policy) || roomOf(book, one) <= 0) return false;
+  const swap = pool.swap(policy);
   if (swap === undefined) return false;
-  const { leaves, enters } = swap;
-  putOutside(book, leaves.record);
-  putInside(book, enters.record);
+  putOutside(book, swap.leaves.record);
+  putInside(book, swap.enters.record);
   return true;
 }
 
 /** WPOOL4, LADDER3. */
-function makePlace(book: Book, collectMs: number): boolean {
-  const away = book.index.longestAway?.record;
+function makePlace(book: Book, one: ClassIndex, collectMs: number): boolean {
+  const away = one.longestAway?.record;
   const isGone = away?.awayAt !== undefined && away.awayAt + collectMs <= book.now;
-  const leaves = isGone ? away : book.index.heldBack?.record;
+  const leaves = isGone ? away : one.heldBack?.peek()?.record;
   if (leaves === undefined) return false;
   putOutside(book, leaves);
-  return !book.index.pool.isFull(book.policy);
+  return book.index.ofClass(one.name)?.pool.isFull(book.policy) !== true;
 }
 
 /** Records where the client of the session is: at this instance, with an open poll or away since `awayAt`. */
@@ -93,12 +108,13 @@ export function placeClient(book: Book, waiter: WaiterRecord, instance: string, 
 }
 
 /** Without a recorded end (`ends.ts`) the session may join again: its client has its token. */
-export function dropWaiter(book: Book, { key, bucket }: WaiterRecord): void {
-  const offer = book.get("offer", key);
+export function dropWaiter(book: Book, waiter: WaiterRecord): void {
+  const line = lineOfWaiter(waiter);
+  const offer = book.get("offer", waiter.key);
   if (offer !== undefined) dropOffer(book, offer);
-  leave(book, bucket);
-  book.del("waiter", key);
-  retire(book, bucket);
+  leave(book, line);
+  book.del("waiter", waiter.key);
+  retire(book, line);
 }
 
 function putInside(book: Book, waiter: WaiterRecord): void {
@@ -107,17 +123,18 @@ function putInside(book: Book, waiter: WaiterRecord): void {
 }
 
 /** Call before the record of the waiter is put. */
-function enterPool(
-  book: Book,
-  { bucket, weight }: Pick<WaiterRecord, "bucket" | "weight">,
-  isReturning?: boolean,
-): void {
-  join(book, bucket, weight, isReturning);
-  book.index.order.join(book, bucket);
+function enterPool(book: Book, waiter: WaiterRecord, isReturning?: boolean): void {
+  const line = lineOfWaiter(waiter);
+  const name = classOf(waiter.demand);
+  join(book, line, waiter.weight, isReturning);
+  joinClass(book, name);
+  const ofClass = book.index.ofClass(name);
+  if (ofClass !== undefined) book.index.orderOf(ofClass).join(book, line);
 }
 
 function putOutside(book: Book, waiter: WaiterRecord): void {
-  leave(book, waiter.bucket);
+  const line = lineOfWaiter(waiter);
+  leave(book, line);
   book.put({ ...waiter, isInside: false });
-  retire(book, waiter.bucket);
+  retire(book, line);
 }

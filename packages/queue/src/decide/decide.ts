@@ -3,11 +3,11 @@ import type { Book } from "../book/book.ts";
 import { isCounted } from "../book/breaker.ts";
 import { keepSpent, tidyBudgets } from "../book/budgets.ts";
 import { mayForget } from "../book/host-use.ts";
-import { dropOffer, endCooldowns, endLease, forgetCounted } from "../book/leases.ts";
+import { dropOffer, endCooldowns, endLease } from "../book/leases.ts";
 import { forgetCapacity, useLimits } from "../book/limits.ts";
 import type { LeaseRecord, OfferRecord } from "../book/records.ts";
 import { forgetEnds, startForgotten } from "../book/session-ends.ts";
-import { retireIdle, startAccounts } from "../book/use.ts";
+import { retireIdle } from "../book/use.ts";
 import { admitWaiters, placeClient, swapStuck } from "../book/waiters.ts";
 import { type HostPolicy, isConstrained } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
@@ -16,6 +16,7 @@ import { endWaiter } from "./ends.ts";
 import { endImpossible } from "./first.ts";
 import { collectOffers, handOut, throttleWaiters } from "./hand-out.ts";
 import { takeInput } from "./take-input.ts";
+import { useOrder } from "./use-order.ts";
 
 /** The result of a decision: what the cycle commits and answers. The changes themselves are in the book. */
 export interface Decision {
@@ -60,7 +61,7 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   const policy = book.limits === undefined ? undefined : book.policy;
   useLimits(book, context.limits);
   if (book.policy !== policy) keepSpent(book);
-  if (policy !== undefined && policy.order !== book.policy.order) startOrder(book);
+  useOrder(book, policy);
   const isWeighted = context.scheduler.isEnabled && !isConstrained(book.policy);
   book.index.useScheduler(isWeighted ? context : undefined);
   const outcomes = inputs.map((input) => takeInput(deciding, input));
@@ -84,11 +85,6 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
     wake: deciding.wake,
     isForgotten: inputs.some(({ kind }) => kind === "forget") && mayForget(book, book.now),
   };
-}
-
-function startOrder(book: Book): void {
-  startAccounts(book);
-  forgetCounted(book);
 }
 
 /** They hold back the waiters behind them. */

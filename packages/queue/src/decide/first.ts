@@ -1,6 +1,8 @@
-import { budgetOfOrder, widthOf } from "@slotkeeper/protocol";
+import { budgetOfOrder, classOf, widthOf } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import { missingBudgets } from "../book/budgets.ts";
+import { isClassInShare } from "../book/classes.ts";
+import { lineOfWaiter } from "../book/line-name.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { isInShare } from "../book/use.ts";
 import type { Deciding } from "./deciding.ts";
@@ -12,8 +14,8 @@ import { impossible } from "./impossible.ts";
  * it waits, no other waiter is granted. Otherwise narrow or cheap requests would take each slot and each unit that becomes
  * free, and a wide or expensive one would never be granted.
  *
- * FIRST1 Only the best-ranked waiter is first. One that lacks only slots is first only while its bucket is in zone 0 or 1
- *   of `order.ts`, or if the order is by a budget.
+ * FIRST1 Only the best-ranked waiter is first. One that lacks only slots is first only while its bucket and its class are
+ *   in zone 0 or 1 of `order.ts`, or if the order is by a budget.
  * FIRST2 While there is a first, no other waiter and no direct caller is granted. Nothing is set aside for it.
  * FIRST3 Each decision finds it again. So it waits at most until `width` slots end and its budgets have refilled, or until
  *   another waiter ranks better.
@@ -33,7 +35,8 @@ export function fits(book: Book, waiter: WaiterRecord): boolean {
 /** Whether the best-ranked waiter may be first. In the order by a budget it always may (CORDER3). */
 export function mayBeFirst(book: Book, waiter: WaiterRecord): boolean {
   if (budgetOfOrder(book.policy.order) !== undefined) return true;
-  return isInShare(book, waiter.bucket) || missingBudgets(book, waiter).length > 0;
+  const isOwn = isInShare(book, lineOfWaiter(waiter)) && isClassInShare(book, classOf(waiter.demand));
+  return isOwn || missingBudgets(book, waiter).length > 0;
 }
 
 /** Undefined: there is no first. */

@@ -1,9 +1,12 @@
+import { classOf } from "@slotkeeper/protocol";
 import { sharedKeysOf } from "../book/accounts.ts";
 import { addWait } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { phaseFor, throttleFor, viewBreaker } from "../book/breaker.ts";
 import type { Bucket } from "../book/bucket.ts";
+import { roomOf } from "../book/classes.ts";
 import { dropOffer, grantLease, offerSlot } from "../book/leases.ts";
+import { lineOfWaiter } from "../book/line-name.ts";
 import type { OfferRecord, WaiterRecord } from "../book/records.ts";
 import { charge } from "../book/use.ts";
 import { admitWaiters, placeClient } from "../book/waiters.ts";
@@ -23,7 +26,8 @@ const REFUSED_MS = 3_000;
 export function collectOffers(deciding: Deciding): void {
   const { book } = deciding;
   if (book.size("offer") === 0) return;
-  for (const offer of Array.from(book.all("offer"))) {
+  // By age: the order of the records depends on the store.
+  for (const offer of Array.from(book.all("offer")).sort(byAge)) {
     const waiter = book.get("waiter", offer.key);
     if (waiter === undefined || waiter.deadlineAt <= book.now || isOverLimit(book, offer)) dropOffer(book, offer);
     else if (placeAway(deciding, waiter)) {
@@ -33,10 +37,15 @@ export function collectOffers(deciding: Deciding): void {
   }
 }
 
+function byAge(a: OfferRecord, b: OfferRecord): number {
+  return a.offeredAt - b.offeredAt || (a.key < b.key ? -1 : 1);
+}
+
 function isOverLimit(book: Book, { bucket, charge: paid }: OfferRecord): boolean {
-  if (book.index.heldKeys?.isOver(paid?.asked?.keys) === true) return true;
-  const held = book.index.bucket(bucket)?.inFlight ?? 0;
-  return book.inFlight > book.head.slots || held > bucketLimit(book.policy, bucket);
+  const ofClass = book.index.ofClass(classOf(paid?.asked));
+  const isOver = book.index.heldKeys?.isOver(paid?.asked?.keys) === true;
+  if (isOver || (ofClass !== undefined && roomOf(book, ofClass) < 0)) return true;
+  return book.inFlight > book.head.slots || book.index.heldBy(bucket) > bucketLimit(book.policy, bucket);
 }
 
 /** Layer 1, for sessions that already wait. Runs once for each time the breaker opens. */
@@ -61,9 +70,10 @@ export function handOut(deciding: Deciding): void {
     setFirst(book, undefined);
     return;
   }
-  const { order } = book.index;
+  const { order } = book;
   order.begin(book);
   while (book.free > 0) {
+    checkOverCeiling(deciding);
     const waiter = best(deciding);
     if (waiter === AGAIN) continue;
     const isProbe = waiter !== undefined && isHalfOpen(deciding, waiter);
@@ -75,7 +85,7 @@ export function handOut(deciding: Deciding): void {
     const isFirst = waiter !== undefined && !fits(book, waiter);
     setFirst(book, isFirst ? waiter.key : undefined);
     if (waiter === undefined || isFirst) return;
-    order.granted(book, book.index.bucket(waiter.bucket) as Bucket);
+    order.granted(book, book.index.bucket(lineOfWaiter(waiter)) as Bucket);
     hand(deciding, waiter, isProbe);
     // The next of its keys moves on, and competes for the next slot.
     if (book.policy.keys !== undefined) admitWaiters(book, deciding.context.collectMs);
@@ -93,7 +103,7 @@ const AGAIN = Symbol("again");
  */
 function best(deciding: Deciding): WaiterRecord | typeof AGAIN | undefined {
   const { book } = deciding;
-  const { order } = book.index;
+  const { order } = book;
   const waiter = order.next(book)?.head?.record;
   if (waiter === undefined || !isTooWide(book, waiter)) return waiter && present(deciding, waiter);
   const checked = present(deciding, waiter);
@@ -102,12 +112,19 @@ function best(deciding: Deciding): WaiterRecord | typeof AGAIN | undefined {
   return narrow && present(deciding, narrow);
 }
 
+/** A waiter that the ceiling of its class has no room for is not chosen, so it is checked here. */
+function checkOverCeiling(deciding: Deciding): void {
+  const { book } = deciding;
+  while (book.order.overCeiling(book).some(({ waiter }) => present(deciding, waiter) === AGAIN));
+}
+
 /** Reports the lines that only their own limit or cooldown keeps from the slot. */
 function refusePassedOver({ book, notes }: Deciding): void {
-  for (let line = book.index.order.passedOver(book); line !== undefined; line = book.index.order.passedOver(book)) {
+  const { order } = book;
+  for (let line = order.passedOver(book); line !== undefined; line = order.passedOver(book)) {
     book.put({ ...charge(book, line.name), refusedAt: book.now });
-    book.index.order.refused(book, line);
-    notes.push({ kind: "refused", bucket: line.name });
+    order.refused(book, line);
+    notes.push({ kind: "refused", bucket: line.bucket });
   }
 }
 
@@ -148,7 +165,7 @@ function isHalfOpen(deciding: Deciding, { openMs }: WaiterRecord): boolean {
 export function hand(deciding: Deciding, waiter: WaiterRecord, isProbe: boolean): void {
   const { book } = deciding;
   const { instance, isPolledHere, newSecret, collectMs } = deciding.context;
-  clearRefusal(book, waiter.bucket);
+  clearRefusal(book, lineOfWaiter(waiter));
   if (isPolledHere(waiter.key)) {
     const waitedMs = book.now - waiter.arrivedAt;
     addWait(book, waitedMs);

@@ -1,9 +1,10 @@
-import { BUCKET_KEY, type Demand, enforcedSlotsOf, widthOf } from "@slotkeeper/protocol";
-import { accountsOf, budgetOfAccount, policyOfAccount } from "../book/accounts.ts";
+import { BUCKET_KEY, classOf, type Demand, enforcedSlotsOf, widthOf } from "@slotkeeper/protocol";
+import { accountsOf } from "../book/accounts.ts";
 import type { Book } from "../book/book.ts";
+import { classPolicy } from "../book/classes.ts";
 import { valueOf } from "../book/ladder.ts";
 import type { WaiterRecord } from "../book/records.ts";
-import { bucketLimit } from "../host-policy.ts";
+import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import type { Impossible } from "../inputs.ts";
 
 /** Requests that the limits of the host can never allow. */
@@ -25,32 +26,32 @@ function tooWide({ policy }: Book, asking: Asking, slots: number): Impossible | 
     const ofKey = own === undefined ? Number.POSITIVE_INFINITY : enforcedSlotsOf(key, own);
     if (value > ofKey) return { field: "width", value, most: ofKey, limit: `the slots of \`keys.${key.name}\`` };
   }
-  return undefined;
+  const name = classOf(asking.demand);
+  const { ceiling = Number.POSITIVE_INFINITY } = classPolicy(policy, name);
+  if (value <= ceiling) return undefined;
+  return { field: "width", value, most: ceiling, limit: `the ceiling of \`classes.${name}\`` };
 }
 
 function tooDear({ policy, index }: Book, asking: Asking): Impossible | undefined {
-  for (const { account, amount: value } of accountsOf(policy, asking, index.refills)) {
-    const { burst: most = Number.POSITIVE_INFINITY, isShadow } = policyOfAccount(policy, account) ?? {};
-    const [name, key] = [budgetOfAccount(account), account.split(" ")[1]];
+  for (const { name, key, budget, amount: value } of accountsOf(policy, asking, index.refills)) {
+    if (value <= budget.burst || budget.isShadow === true) continue;
     const limit = key === undefined ? "the burst of the budget" : `the burst of the budget of \`keys.${key}\``;
-    if (value > most && isShadow !== true) return { field: `cost.${name}`, value, most, limit };
+    return { field: `cost.${name}`, value, most: budget.burst, limit };
   }
   return undefined;
 }
 
-/** A cost of a budget, or a key, that the host does not have, or a key that it requires. */
+/** A cost of a budget, a key or a class that the host does not have, or a key that it requires. */
 export function unknownDemand(book: Book, demand: Demand | undefined): Impossible | undefined {
   const { policy } = book;
-  const { cost = {}, keys = {} } = demand ?? {};
-  const known = policy.keys ?? [];
-  const names = [
-    policy.budgets ?? {},
-    ...known.flatMap((key) => [key, ...Object.values(key.for ?? {})]).map(({ budgets }) => budgets ?? {}),
-  ];
-  const budget = Object.keys(cost).find((one) => !names.some((budgets) => Object.hasOwn(budgets, one)));
-  if (budget !== undefined) return absent(`cost.${budget}`, cost[budget], "budget");
+  const { keys: known = [] } = policy;
+  if (demand === undefined && known.length === 0) return undefined;
+  const { cost, keys = {}, class: named } = demand ?? {};
+  const budget = cost && Object.keys(cost).find((one) => !hasBudget(policy, one));
+  if (budget !== undefined) return absent(`cost.${budget}`, cost?.[budget], "budget");
   const key = Object.keys(keys).find((one) => one === BUCKET_KEY || !known.some(({ name }) => name === one));
   if (key !== undefined) return absent(`keys.${key}`, keys[key], "key");
+  if (named !== undefined && !Object.hasOwn(policy.classes ?? {}, named)) return absent("class", named, "class");
   return lackedKey(book, demand);
 }
 
@@ -61,6 +62,14 @@ export function lackedKey({ policy }: Book, { keys = {} }: Demand = {}): Impossi
   );
   if (missing === undefined) return undefined;
   return { field: `keys.${missing.name}`, value: undefined, most: undefined, limit: "because the host requires it" };
+}
+
+/** Whether the host has a budget with this name, of its own or of a key. */
+function hasBudget({ budgets, keys = [] }: HostPolicy, name: string): boolean {
+  if (budgets !== undefined && Object.hasOwn(budgets, name)) return true;
+  return keys.some((key) =>
+    [key, ...Object.values(key.for ?? {})].some(({ budgets: own = {} }) => Object.hasOwn(own, name)),
+  );
 }
 
 function absent(field: string, value: number | string | undefined, what: string): Impossible {

@@ -1,8 +1,9 @@
-import { budgetOfOrder, type Costs, widthOf } from "@slotkeeper/protocol";
+import { budgetOfOrder, type Costs, classOf, widthOf } from "@slotkeeper/protocol";
 import { becomeBusy } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
 import { missingBudgets, settle } from "../book/budgets.ts";
+import { ceilingOf } from "../book/classes.ts";
 import { dropOffer, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
 import { joinCapacity, setLiveLimits, setPaused } from "../book/limits.ts";
 import type { EndingRecord, LeaseRecord, WaiterRecord } from "../book/records.ts";
@@ -15,6 +16,7 @@ import { type Deciding, DONE, FORGOTTEN, MISSING, OTHER_DEMANDS } from "./decidi
 import { beginSession, endSession, endWaiter, isUndelivered, takeEnd, takeLease } from "./ends.ts";
 import { hand } from "./hand-out.ts";
 import { impossible, lackedKey, unknownDemand } from "./impossible.ts";
+import { useClasses } from "./use-order.ts";
 
 /** Applies one input to the book. It grants no slots, except to a new session when no other session waits. */
 export function takeInput(deciding: Deciding, input: Input): Outcome {
@@ -105,8 +107,11 @@ function admit(deciding: Deciding, input: Input & { kind: "arrive" }, isBegun: b
   else beginSession(deciding, input);
   if (throttled !== undefined) endThrottled(deciding, input, throttled);
   else if (never !== undefined) endSession(deciding, { ...input, keepUntil: input.deadlineAt }, "impossible");
-  else if (isAlone(deciding, input)) grantAlone(deciding, input);
-  else join(deciding, input);
+  else {
+    useClasses(book, classOf(input.demand));
+    if (isAlone(deciding, input)) grantAlone(deciding, input);
+    else join(deciding, input);
+  }
   return DONE;
 }
 
@@ -143,7 +148,9 @@ function isAlone({ book, context, inputs }: Deciding, input: Input & { kind: "ar
   if (breaker.openedAt !== undefined) return false;
   if (missingBudgets(book, input).length > 0) return false;
   if (!book.index.keysAdmit(waiterOf(input, context.instance))) return false;
-  const held = book.index.bucket(bucket)?.inFlight ?? 0;
+  const ofClass = classOf(demand);
+  if ((book.index.ofClass(ofClass)?.inFlight ?? 0) + width > ceilingOf(book, ofClass)) return false;
+  const held = book.index.heldBy(bucket);
   return held + width <= bucketLimit(book.policy, bucket) && (book.get("cooldown", bucket)?.until ?? 0) <= book.now;
 }
 
@@ -202,7 +209,10 @@ function takeBack(deciding: Deciding, input: Input & { kind: "return" }): Outcom
   if (book.now >= input.deadlineAt) endSession(deciding, ending, "timeout");
   else if (impossible(book, input, book.head.slots) !== undefined) endSession(deciding, ending, "impossible");
   else if (throttled !== undefined) endThrottled(deciding, input, throttled);
-  else join(deciding, input);
+  else {
+    useClasses(book, classOf(input.demand));
+    join(deciding, input);
+  }
   return DONE;
 }
 

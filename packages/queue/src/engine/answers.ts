@@ -1,7 +1,10 @@
-import { type BlockedBy, type PollAnswer, type SessionClaims, widthOf } from "@slotkeeper/protocol";
+import { type BlockedBy, classOf, type PollAnswer, type SessionClaims, widthOf } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import { phaseFor } from "../book/breaker.ts";
 import { chargedOf, missingBudgets } from "../book/budgets.ts";
+import { roomOf } from "../book/classes.ts";
+import { lineOfWaiter } from "../book/line-name.ts";
+import type { WaiterRecord } from "../book/records.ts";
 import type { EndOfSession, Standing } from "../book/standing.ts";
 import type { Entry } from "./entry.ts";
 import type { Host } from "./host.ts";
@@ -73,9 +76,20 @@ export function estimatedWait(
 ): number | undefined {
   const held = book.limits === undefined ? undefined : book.index.heldAt(claims.id);
   if (held !== undefined && held.payableAt === undefined) return undefined;
+  if (book.limits !== undefined && isHeldByClass(book, { ...claims, key: claims.id })) return undefined;
   const refillMs = book.limits === undefined ? 0 : refilledAt(book, claims) - book.now;
   if (grantIntervalMs === undefined) return refillMs > 0 ? Math.round(refillMs) : undefined;
   return Math.round(Math.max(position * grantIntervalMs, refillMs));
+}
+
+/** Whether the ceiling of its class has no room for it, or for one that is ahead of it. */
+function isHeldByClass(book: Book, { key, demand }: Pick<WaiterRecord, "key" | "demand">): boolean {
+  const one = book.head.classes === undefined ? undefined : book.index.ofClass(classOf(demand));
+  if (one === undefined) return false;
+  const isBehind = book.order
+    .overCeiling(book)
+    .some(({ waiter, isFirst }) => isFirst && classOf(waiter.demand) === one.name && waiter.key !== key);
+  return isBehind || widthOf(demand) > roomOf(book, one);
 }
 
 /** When all budgets can pay for the session. */
@@ -92,8 +106,9 @@ export function blockedBy(host: Host, session: string, now: number): BlockedBy |
   if (book.isPaused) return "paused";
   const held = book.index.heldAt(session);
   if (held !== undefined) return `key:${held.key}`;
-  const bucket = book.index.bucket(waiter.bucket);
+  const bucket = book.index.bucket(lineOfWaiter(waiter));
   if (bucket?.obstacle !== undefined) return bucket.obstacle;
+  if (isHeldByClass(book, waiter)) return "class";
   if (!waiter.isInside) return "waiter-pool";
   if (phaseFor(host.breaker(now), waiter.openMs) === "half-open") return "breaker";
   const { first } = book.head;

@@ -37,6 +37,7 @@ export function checkRequest(request: BeginRequest): void {
     width = 1,
     cost = {},
     keys = {},
+    class: named = "",
   } = request;
   const wrong: [field: keyof BeginRequest, expected: string][] = [];
   if (!isText(host, hostnameLength) || host === "") wrong.push(["host", `a name of 1 to ${hostnameLength} characters`]);
@@ -50,6 +51,7 @@ export function checkRequest(request: BeginRequest): void {
     wrong.push(["cost", "an object of numbers from 0 up"]);
   if (!Object.values(keys).every((value) => isText(value, keyValueLength)))
     wrong.push(["keys", `an object of strings of at most ${keyValueLength} characters`]);
+  if (!isText(named, classLength)) wrong.push(["class", `a string of at most ${classLength} characters`]);
   if (!isCapacity(width)) wrong.push(["width", "a whole number from 1 up"]);
   if (limit !== undefined && !(hostname?.startsWith(SEMAPHORE_PREFIX) === true && isCapacity(limit)))
     wrong.push(["limit", `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`]);
@@ -60,7 +62,7 @@ export function checkRequest(request: BeginRequest): void {
   throw new TypeError(problems.join("\n"));
 }
 
-const { hostnameLength, bucketLength, requestIdLength, keyValueLength } = LIMITS;
+const { hostnameLength, bucketLength, requestIdLength, keyValueLength, classLength } = LIMITS;
 
 function isCapacity(limit: number): boolean {
   return Number.isInteger(limit) && limit >= 1;

@@ -62,6 +62,7 @@ export interface HostDump extends HostGlance {
 
 interface BucketDump {
   readonly bucket: string;
+  readonly class: string;
   /** Waiters of the whole fleet, inside and outside the pool. */
   readonly pending: number;
   readonly places: number;
@@ -84,6 +85,8 @@ interface WaitingDump {
   readonly width: number;
   /** What it costs, by the name of the budget. Undefined: the defaults. */
   readonly cost: Costs | undefined;
+  /** Undefined: the class of requests that name none. */
+  readonly class: string | undefined;
 }
 
 /** A host in full detail. */
@@ -154,7 +157,7 @@ export function glance(host: Host, { time }: EngineContext): HostGlance {
     hostname: host.hostname,
     pending: host.pending,
     avgWaitMs: book.head.avgWaitMs,
-    isHot: book.limits !== undefined && book.index.order.isHot(book),
+    isHot: book.limits !== undefined && book.order.isHot(book),
     oldestArrivedAt: oldestArrivedAt(host.entries),
     isStoreDown: host.isStoreDown,
     breaker: host.breaker(time.now()).phase,
@@ -166,8 +169,9 @@ function dumpHost(host: Host, engine: EngineContext): HostDump {
     ...glance(host, engine),
     buckets: Array.from(
       host.book.index.buckets,
-      ({ name, places, outsiders, parked, inFlight, obstacle, weighted }) => ({
-        bucket: name,
+      ({ bucket, ofClass, places, outsiders, parked, inFlight, obstacle, weighted }) => ({
+        bucket,
+        class: ofClass.name,
         pending: places + outsiders + parked,
         places,
         inFlight,
@@ -192,6 +196,7 @@ function dumpWaiting({ host, claims, calls }: Entry): WaitingDump {
     polls: calls.length,
     width: widthOf(claims.demand),
     cost: claims.demand?.cost,
+    class: claims.demand?.class,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Book } from "../book/book.ts";
+import { lineOfWaiter } from "../book/line-name.ts";
 import type { Input } from "../inputs.ts";
 import type { EngineContext } from "./context.ts";
 
@@ -25,7 +26,7 @@ export function lingerMs(input: Input, book: Book, { store, instance, isAlone }:
   if (!store.isShared || book.limits === undefined) return 0;
   if (input.kind === "release") return isAlone() && book.size("waiter") === 0 ? LINGER_RELEASE_MS : 0;
   if (input.kind !== "arrive" || input.isReturning === true || book.canGrant) return 0;
-  if (book.index.bucket(input.bucket)?.head !== undefined) return LINGER_BEHIND_OWN_MS;
+  if (book.index.bucket(lineOfWaiter(input))?.head !== undefined) return LINGER_BEHIND_OWN_MS;
   for (const other of book.index.instances) if (other !== instance) return LINGER_MS;
   return 0;
 }

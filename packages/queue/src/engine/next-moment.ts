@@ -27,13 +27,20 @@ function moments(book: Book, collectMs: number): (number | undefined)[] {
     first?.deadlineAt,
     first?.awayAt && first.awayAt + collectMs,
     first && Math.max(...missingBudgets(book, first).map(({ at }) => at)),
+    ...classMoments(book, collectMs),
     index.nextLease?.endsAt,
     index.nextOffer?.lapsesAt,
     book.free > 0 ? index.nextCoolAt : undefined,
     book.free > 0 ? index.ladder?.nextAt : undefined,
     closesAt(head.breaker),
-    index.order.nextMoment(book),
+    book.order.nextMoment(book),
   ];
+}
+
+/** A waiter that the ceiling of its class has no room for may have to leave. */
+function classMoments(book: Book, collectMs: number): (number | undefined)[] {
+  const over = book.free > 0 ? book.order.overCeiling(book) : [];
+  return over.flatMap(({ waiter: { deadlineAt, awayAt } }) => [deadlineAt, awayAt && awayAt + collectMs]);
 }
 
 /**
@@ -51,7 +58,7 @@ function firstOf(book: Book): WaiterRecord | undefined {
 }
 
 function hasBestWaiter(book: Book, instance: string): boolean {
-  const { order } = book.index;
+  const { order } = book;
   const first = firstOf(book) ?? (order.next(book) ?? order.first(book))?.head?.record;
   return first === undefined || first.instance === instance;
 }

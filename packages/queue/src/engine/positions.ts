@@ -1,7 +1,9 @@
-import { widthOf } from "@slotkeeper/protocol";
+import { classOf, DEFAULT_CLASS, widthOf } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
+import { sharesIn } from "../book/classes.ts";
+import { lineOfWaiter } from "../book/line-name.ts";
 import type { WaiterRecord } from "../book/records.ts";
-import type { Line, Ranking } from "../order/contract.ts";
+import type { Forecast, Line } from "../order/contract.ts";
 
 /** Up to this number of waiters, positions are calculated after each change. Above it, at most once in this time. */
 const EXACT_UP_TO = 256;
@@ -59,11 +61,11 @@ function rank(book: Book, now: number): Map<string, number> {
     if (!waiter.isInside || isHeldBack(book, waiter)) outside.push(waiter);
     else if (book.get("offer", waiter.key) !== undefined) ranks.set(waiter.key, ranks.size + 1);
     else if (waiter.key === book.head.first) first = waiter;
-    else lineOf(lines, waiter.bucket, book, now).waiters.push(waiter);
+    else lineOf(lines, waiter, book, now).waiters.push(waiter);
   }
   if (first !== undefined) ranks.set(first.key, ranks.size + 1);
-  const { shares } = book;
-  const ranking = book.index.order.newRanking(book);
+  const shares = sharesIn(book, DEFAULT_CLASS);
+  const ranking = book.order.newRanking(book);
   for (const line of lines.values()) addTo(ranking, line);
   while (ranking.size > 0) {
     const line = ranking.best(shares, now) as LineCopy;
@@ -86,18 +88,27 @@ function byArrival(waiters: Iterable<WaiterRecord>): WaiterRecord[] {
   return [...waiters].sort((a, b) => a.arrivedAt - b.arrivedAt || (a.key < b.key ? -1 : 1));
 }
 
-function lineOf(lines: Map<string, LineCopy>, name: string, book: Book, now: number): LineCopy {
+function lineOf(lines: Map<string, LineCopy>, waiter: WaiterRecord, book: Book, now: number): LineCopy {
+  const name = lineOfWaiter(waiter);
   let line = lines.get(name);
   if (line === undefined) {
     const { inFlight = 0, weight = 1, usedMs = 0, asOf = now, weighted, charged = 0 } = book.index.bucket(name) ?? {};
     const rank = { inFlight, weight, usedMs, asOf, weighted, charged, headAt: 0, headKey: "", headWidth: 1 };
-    line = { ...rank, orderIndex: -1, orderClass: undefined, turnIndex: -1, waiters: [], next: 0 };
+    line = {
+      ...rank,
+      orderIndex: -1,
+      rateGroup: undefined,
+      turnIndex: -1,
+      ofClass: { name: classOf(waiter.demand) },
+      waiters: [],
+      next: 0,
+    };
     lines.set(name, line);
   }
   return line;
 }
 
-function addTo(ranking: Ranking, line: LineCopy): void {
+function addTo(ranking: Forecast, line: LineCopy): void {
   const head = line.waiters[line.next];
   line.headAt = head?.arrivedAt ?? 0;
   line.headKey = head?.key ?? "";

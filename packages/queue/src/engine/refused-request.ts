@@ -23,6 +23,6 @@ export class DemandMismatchError extends SlotkeeperError {
   override readonly retryable = false;
 
   constructor() {
-    super("A session with this `requestId` exists, and asked for another `width`, `cost` or `keys`");
+    super("A session with this `requestId` exists, and asked for another `width`, `cost`, `keys` or `class`");
   }
 }

@@ -1,6 +1,7 @@
 import { IndexedHeap } from "slotkeeper/parts";
 import type { Book } from "../book/book.ts";
 import { raiseTo, unitsOf } from "../book/charged.ts";
+import { lastChargeLevel } from "../book/class-use.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { HostPolicy } from "../host-policy.ts";
 import type { Line, Rank, Ranking } from "./contract.ts";
@@ -22,8 +23,8 @@ import { PlainOrder } from "./plain-order.ts";
  * Cost: O(log n).
  */
 export class ChargeOrder extends PlainOrder {
-  constructor(policy: HostPolicy) {
-    super(() => new ByCharge(policy));
+  constructor(ofClass: string, policy: HostPolicy) {
+    super(ofClass, () => new ByCharge(policy));
   }
 
   /** CORDER2. */
@@ -31,7 +32,7 @@ export class ChargeOrder extends PlainOrder {
     const bucket = book.index.bucket(name);
     if (bucket === undefined || bucket.waiting > 0) return;
     const first = this.first(book);
-    const start = first === undefined ? (book.head.chargeLevel ?? 0) : chargePerWeight(first);
+    const start = first === undefined ? lastChargeLevel(book, bucket.ofClass.name) : chargePerWeight(first);
     if (chargePerWeight(bucket) < start) raiseTo(book, name, start);
   }
 }
@@ -54,7 +55,7 @@ class ByCharge extends IndexedHeap<"orderIndex", Line> implements Ranking {
   }
 }
 
-function isChargedLess(a: Rank, b: Rank): boolean {
+export function isChargedLess(a: Rank, b: Rank): boolean {
   const [chargeA, chargeB] = [chargePerWeight(a), chargePerWeight(b)];
   const isSame = Math.abs(chargeA - chargeB) <= ROUNDING * Math.max(1, chargeA, chargeB);
   return isSame ? hasOlderHead(a, b) : chargeA < chargeB;

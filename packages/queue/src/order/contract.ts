@@ -1,10 +1,10 @@
 import type { Book } from "../book/book.ts";
 import type { Bucket } from "../book/bucket.ts";
 import type { WaiterRecord } from "../book/records.ts";
-import type { OrderClass } from "./slot-seconds.ts";
+import type { RateGroup } from "./slot-seconds.ts";
 import type { WeightedLine } from "./weighted/numbers.ts";
 
-/** The port of the order: which line is next when a slot of a host is free. A line is the waiters of one bucket. */
+/** The port of the order: which line is next when a slot of a host is free. A line is the waiters of one class and bucket. */
 
 /** A line as an order ranks it. */
 export interface Rank {
@@ -30,8 +30,9 @@ export interface Rank {
 /** A line with its positions in rankings. Only rankings write these. */
 export interface Line extends Rank {
   orderIndex: number;
-  orderClass: OrderClass | undefined;
+  rateGroup: RateGroup | undefined;
   turnIndex: number;
+  readonly ofClass: { readonly name: string };
 }
 
 /** What the zones of `order.ts` depend on. */
@@ -40,6 +41,16 @@ export interface Shares {
   readonly level: number;
   /** The greatest width of a request that waits in the pool or has its slots. */
   readonly widest: number;
+}
+
+/** Copies of lines in their order. */
+export type Forecast = Pick<Ranking, "size" | "push" | "remove" | "best" | "advance">;
+
+/** A waiter that the ceiling of its class has no room for. */
+export interface OverCeiling {
+  readonly waiter: WaiterRecord;
+  /** No other of its class is granted before it. */
+  readonly isFirst: boolean;
 }
 
 /** Lines in their order. */
@@ -64,19 +75,17 @@ export interface Ranking {
  * PORT3 `decide` grants a slot to the line that `next` names, or stops if that line cannot have it now. It never asks for the
  *   second best.
  */
-export interface Order {
-  /** Call `remove` before anything about a line changes, and `add` after it, if the line has a present waiter. */
-  add(line: Bucket): void;
-  remove(line: Bucket): void;
-
+export interface HostOrder {
   /** The best line of those whose bucket may have slots. `room`: only lines whose head needs at most this number. */
   next(book: Book, room?: number): Bucket | undefined;
   /** The best line whose bucket is at its limit or in its cooldown and is not reported for it, if it ranks before `next`. */
   passedOver(book: Book): Bucket | undefined;
   /** The best of all lines. */
   first(book: Book): Bucket | undefined;
+  /** The best-ranked waiters of classes whose ceiling has no room for them. */
+  overCeiling(book: Book): readonly OverCeiling[];
   /** A ranking by the order in force, for copies of the lines. */
-  newRanking(book: Book): Ranking;
+  newRanking(book: Book): Forecast;
   /** When the order may write something without an input. */
   nextMoment(book: Book): number | undefined;
   /** Whether the host is crowded and the weighted scheduler chooses. */
@@ -84,12 +93,20 @@ export interface Order {
 
   /** Slots are about to be handed out. */
   begin(book: Book): void;
-  /** A waiter is about to get a place in the pool. Its bucket has an account. */
-  join(book: Book, name: string): void;
   /** The line is about to get a slot. */
   granted(book: Book, line: Bucket): void;
   /** The line was passed over. */
   refused(book: Book, line: Bucket): void;
   /** No slot is free. */
   full(book: Book): void;
+}
+
+/** The order of the lines of one class. A host without classes has only this one. */
+export interface Order extends HostOrder {
+  /** Call `remove` before anything about a line changes, and `add` after it, if the line has a present waiter. */
+  add(line: Bucket): void;
+  remove(line: Bucket): void;
+  /** A waiter is about to get a place in the pool. Its line has an account. */
+  join(book: Book, name: string): void;
+  newRanking(book: Book): Ranking;
 }

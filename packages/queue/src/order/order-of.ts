@@ -8,13 +8,17 @@ import { SlotSeconds } from "./slot-seconds.ts";
 import type { WeightedSettings } from "./weighted/numbers.ts";
 import { WeightedOrder } from "./weighted/weighted-order.ts";
 
-/** The order of a host by its configuration. */
-export function orderOf(policy: HostPolicy | undefined, scheduler: WeightedSettings | undefined): Order {
-  const plain = plainOrderOf(policy);
-  return scheduler === undefined ? plain : new WeightedOrder(scheduler, plain);
+/** The order of the lines of a class by the configuration of the host. */
+export function orderOf(
+  ofClass: string,
+  policy: HostPolicy | undefined,
+  scheduler: WeightedSettings | undefined,
+): Order {
+  const plain = plainOrderOf(ofClass, policy);
+  return scheduler === undefined ? plain : new WeightedOrder(ofClass, scheduler, plain);
 }
 
-function plainOrderOf(policy: HostPolicy | undefined): Order {
-  if (policy !== undefined && budgetOfOrder(policy.order) !== undefined) return new ChargeOrder(policy);
-  return new PlainOrder(policy?.order === "fifo" ? () => new Fifo() : () => new SlotSeconds());
+function plainOrderOf(ofClass: string, policy: HostPolicy | undefined): Order {
+  if (policy !== undefined && budgetOfOrder(policy.order) !== undefined) return new ChargeOrder(ofClass, policy);
+  return new PlainOrder(ofClass, policy?.order === "fifo" ? () => new Fifo() : () => new SlotSeconds());
 }

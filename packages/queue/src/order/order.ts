@@ -12,11 +12,15 @@ import type { Rank, Shares } from "./contract.ts";
  * ORDER6 The state advances with each grant of a batch: k grants at once are the same as k grants one by one.
  * Cost: O(1) to compare two lines. `slot-seconds.ts` finds the best of n in O(log n).
  */
-export function ranksBefore(a: Rank, b: Rank, shares: Shares, now: number): boolean {
-  const zoneA = zoneOf(a, shares);
-  const zoneB = zoneOf(b, shares);
+export function ranksBefore(a: Rank, b: Rank, { level, widest }: Shares, now: number): boolean {
+  return ranksByShare(a, level * a.weight, b, level * b.weight, widest, now);
+}
+
+/** The same for shares that are not level × weight, as those of classes. */
+export function ranksByShare(a: Rank, shareA: number, b: Rank, shareB: number, widest: number, now: number): boolean {
+  const zoneA = zoneOf(a, shareA, widest);
+  const zoneB = zoneOf(b, shareB, widest);
   if (zoneA !== zoneB) return zoneA < zoneB;
-  const { widest } = shares;
   const held = zoneA === 1 ? 0 : (a.inFlight + widest) / a.weight - (b.inFlight + widest) / b.weight;
   if (Math.abs(held) > ROUNDING) return held < 0;
   const used = usedPerWeight(a, now) - usedPerWeight(b, now);
@@ -52,17 +56,16 @@ const ROUNDING = 1e-9;
  * 0: the next slot is within its share. 1: a part of it is; if some requests need several slots, up to `widest` − 1 slots
  * more. 2: it is above its share.
  */
-function zoneOf(rank: Rank, { level, widest }: Shares): 0 | 1 | 2 {
-  const share = level * rank.weight;
-  if (widest === 1 && rank.inFlight + 1 <= share + ROUNDING) return 0;
-  return isWithin(rank, share + widest - 1) ? 1 : 2;
+function zoneOf({ inFlight }: Rank, share: number, widest: number): 0 | 1 | 2 {
+  if (widest === 1 && inFlight + 1 <= share + ROUNDING) return 0;
+  return ownsShare(inFlight, share, widest) ? 1 : 2;
 }
 
-function isWithin({ inFlight }: Rank, share: number): boolean {
-  return inFlight < share - ROUNDING;
+/** Whether a line or a class with this share is in zone 0 or 1. */
+export function ownsShare(inFlight: number, share: number, widest: number): boolean {
+  return inFlight < share + widest - 1 - ROUNDING;
 }
 
-/** Whether the bucket is in zone 0 or 1. */
-export function ownsPart(rank: Rank, { level, widest }: Shares): boolean {
-  return isWithin(rank, level * rank.weight + widest - 1);
+export function ownsPart({ inFlight, weight }: Rank, { level, widest }: Shares): boolean {
+  return ownsShare(inFlight, level * weight, widest);
 }

@@ -1,17 +1,20 @@
 import type { Book } from "../book/book.ts";
 import type { Bucket } from "../book/bucket.ts";
+import { sharesIn } from "../book/classes.ts";
 import { ByWidth } from "./by-width.ts";
-import type { Order, Ranking } from "./contract.ts";
+import type { Order, OverCeiling, Ranking } from "./contract.ts";
 
 /** The order of one ranking. Everything it needs is in the accounts (`use.ts`), so it writes nothing. */
 export class PlainOrder implements Order {
+  readonly #ofClass: string;
   readonly newRanking: () => Ranking;
   /** Lines whose bucket may have a slot; lines that may not; of these, lines whose refusal is reported. */
   readonly #open: ByWidth;
   #blocked: Ranking | undefined;
   #refused: Ranking | undefined;
 
-  constructor(newRanking: () => Ranking) {
+  constructor(ofClass: string, newRanking: () => Ranking) {
+    this.#ofClass = ofClass;
     this.newRanking = newRanking;
     this.#open = new ByWidth(newRanking);
   }
@@ -25,10 +28,12 @@ export class PlainOrder implements Order {
   }
 
   next(book: Book, room = Number.POSITIVE_INFINITY): Bucket | undefined {
-    return this.#open.best(book.shares, book.now, room) as Bucket | undefined;
+    return this.#open.best(sharesIn(book, this.#ofClass), book.now, room) as Bucket | undefined;
   }
 
   passedOver(book: Book): Bucket | undefined {
+    // Most hosts have none, and then the best line need not be found.
+    if ((this.#blocked?.size ?? 0) === 0) return undefined;
     return this.#ahead(this.#blocked, this.next(book), book);
   }
 
@@ -38,10 +43,11 @@ export class PlainOrder implements Order {
   }
 
   /** The best line of the ranking, if it is before `next`. */
-  #ahead(ranking: Ranking | undefined, next: Bucket | undefined, { shares, now }: Book): Bucket | undefined {
+  #ahead(ranking: Ranking | undefined, next: Bucket | undefined, book: Book): Bucket | undefined {
     if (ranking === undefined || ranking.size === 0) return undefined;
-    const best = ranking.best(shares, now) as Bucket;
-    return next === undefined || ranking.isBefore(best, next, shares, now) ? best : undefined;
+    const shares = sharesIn(book, this.#ofClass);
+    const best = ranking.best(shares, book.now) as Bucket;
+    return next === undefined || ranking.isBefore(best, next, shares, book.now) ? best : undefined;
   }
 
   #rankingOf({ isGrantable, account }: Bucket): Pick<Ranking, "push" | "remove"> {
@@ -59,6 +65,10 @@ export class PlainOrder implements Order {
     }
     for (const line of first) this.add(line);
     return first;
+  }
+
+  overCeiling(): readonly OverCeiling[] {
+    return [];
   }
 
   nextMoment(): undefined {

@@ -1,10 +1,16 @@
+import { classOf } from "@slotkeeper/protocol";
+import { Book } from "../book/book.ts";
 import { type BreakerView, viewBreaker } from "../book/breaker.ts";
 import { type BudgetView, viewBudgets } from "../book/budget-view.ts";
+import { type ClassView, shownClass, viewClasses } from "../book/class-view.ts";
 import { isPausedBy } from "../book/head.ts";
+import { lineOfSlot, lineOfWaiter, partsOfLine } from "../book/line-name.ts";
 import type {
   AccountRecord,
   BookImage,
+  BookRecord,
   BudgetRecord,
+  Head,
   LeaseRecord,
   LimitsRecord,
   LiveLimits,
@@ -33,6 +39,7 @@ export interface HostSnapshot {
   readonly buckets: readonly BucketSnapshot[];
   readonly leases: readonly LeaseSnapshot[];
   readonly budgets: readonly BudgetView[];
+  readonly classes: readonly ClassView[];
   /** The busiest values of its keys. */
   readonly keys: readonly KeySnapshot[];
 }
@@ -40,6 +47,8 @@ export interface HostSnapshot {
 /** A bucket of a host with its share of use. */
 export interface BucketSnapshot {
   readonly bucket: string;
+  /** Absent: the default. */
+  readonly class?: string;
   readonly weight: number;
   readonly inFlight: number;
   readonly waiting: number;
@@ -58,6 +67,8 @@ export interface LeaseSnapshot {
   readonly isReleased: boolean;
   readonly isProbe: boolean;
   readonly width: number;
+  /** Absent: the class of requests that name none. */
+  readonly class?: string;
 }
 
 /** Only reads. Leaves out everything that has ended by time. */
@@ -71,11 +82,11 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     if (record.kind === "account") accounts.set(record.key, record);
     else if (record.kind === "budget") budgets.set(record.key, record);
   }
-  const held = countBy([...leases, ...offers]);
+  const held = countBy([...leases, ...offers].map((slot) => [lineOfSlot(slot), slot.width]));
   const waiters = records.filter(
     (record): record is WaiterRecord => record.kind === "waiter" && record.deadlineAt > now,
   );
-  const waiting = countBy(waiters.map(({ bucket }) => ({ bucket, width: 1 })));
+  const waiting = countBy(waiters.map((waiter) => [lineOfWaiter(waiter), 1]));
   const names = new Set([...accounts.keys(), ...held.keys(), ...waiting.keys()]);
   return {
     host,
@@ -90,26 +101,48 @@ export function snapshotOf(host: string, { head, records }: BookImage, now: numb
     isPaused: isPausedBy(limits),
     avgWaitMs: head.avgWaitMs,
     isHot: head.weighted?.isHot ?? false,
-    buckets: [...names].map((bucket) => {
-      const { weight = 1, usedMs = 0, asOf = now } = accounts.get(bucket) ?? {};
-      const inFlight = held.get(bucket) ?? 0;
+    buckets: [...names].map((line) => {
+      const { weight = 1, usedMs = 0, asOf = now } = accounts.get(line) ?? {};
+      const inFlight = held.get(line) ?? 0;
       const used = usedMs + inFlight * Math.max(0, now - asOf);
-      return { bucket, weight, inFlight, waiting: waiting.get(bucket) ?? 0, usedMs: used };
+      const [name, bucket] = partsOfLine(line);
+      return { bucket, ...shownClass(name), weight, inFlight, waiting: waiting.get(line) ?? 0, usedMs: used };
     }),
     leases: leases.map((lease) => leaseSnapshot(host, lease, now)),
     budgets: viewBudgets(limits?.policy.budgets, (name) => budgets.get(name)?.level, now),
+    classes: classesOf(host, head, [...records.filter(isKept), ...leases, ...offers, ...waiters]),
     keys: busiestKeys(limits?.policy.keys, [...leases, ...offers, ...waiters], [...budgets.values()], now),
   };
+}
+
+/** Limits and accounts. */
+function isKept({ kind }: BookRecord): boolean {
+  return kind === "limits" || kind === "account";
+}
+
+/** Only hosts with classes need a book for it. */
+function classesOf(host: string, head: Head, records: readonly BookRecord[]): readonly ClassView[] {
+  return head.classes === undefined ? [] : viewClasses(Book.of(host, undefined, { head, records }));
 }
 
 function leaseSnapshot(host: string, lease: LeaseRecord, now: number): LeaseSnapshot {
   const { fence, session, bucket, endsAt, grantedAt, isReleased, isProbe, width } = lease;
   const slot = `${host}.${fence}`;
-  return { slot, session, bucket, endsInMs: endsAt - now, heldMs: now - grantedAt, isReleased, isProbe, width };
+  return {
+    slot,
+    session,
+    bucket,
+    endsInMs: endsAt - now,
+    heldMs: now - grantedAt,
+    isReleased,
+    isProbe,
+    width,
+    ...shownClass(classOf(lease.charge?.asked)),
+  };
 }
 
-function countBy(records: readonly Pick<LeaseRecord, "bucket" | "width">[]): Map<string, number> {
+function countBy(lines: readonly (readonly [line: string, count: number])[]): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const { bucket, width } of records) counts.set(bucket, (counts.get(bucket) ?? 0) + width);
+  for (const [line, count] of lines) counts.set(line, (counts.get(line) ?? 0) + count);
   return counts;
 }

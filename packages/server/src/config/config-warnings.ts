@@ -1,13 +1,20 @@
 import { CLEANUP_SETTINGS, SEMAPHORE_PREFIX, type ServiceConfig } from "@slotkeeper/protocol";
 import { fieldName } from "../words/validator.ts";
 import { type Advice, adviceIf } from "./advice.ts";
+import { classAdvice } from "./class-advice.ts";
 import { keyAdvice } from "./key-advice.ts";
 import { limitAdvice } from "./limit-advice.ts";
 import { backendMode } from "./settings.ts";
 
 /** Settings that are valid but may not have the effect that their author wants. */
 export function configWarnings(config: ServiceConfig): Advice[] {
-  return [...unusedKeys(config), ...controllerAdvice(config), ...keyAdvice(config), ...limitAdvice(config)];
+  return [
+    ...unusedKeys(config),
+    ...controllerAdvice(config),
+    ...keyAdvice(config),
+    ...limitAdvice(config),
+    ...classAdvice(config),
+  ];
 }
 
 function controllerAdvice({ controller }: ServiceConfig): Advice[] {
@@ -38,11 +45,13 @@ function unusedKeys(config: ServiceConfig): Advice[] {
       "fairQueue.cleanup.queueDepthZombieTtlSeconds",
       "waiters of a dead instance are deleted within 5 s",
     ),
-    ...Object.entries(fairQueue?.hosts ?? {}).flatMap(([host, { budgets }]) =>
-      unused(
-        budgets !== undefined && host.startsWith(SEMAPHORE_PREFIX),
-        `${fieldName(["fairQueue", "hosts", host])}.budgets`,
-        "a named semaphore has no budgets",
+    ...Object.entries(fairQueue?.hosts ?? {}).flatMap(([host, own]) =>
+      (["budgets", "keys", "classes"] as const).flatMap((name) =>
+        unused(
+          own[name] !== undefined && host.startsWith(SEMAPHORE_PREFIX),
+          `${fieldName(["fairQueue", "hosts", host])}.${name}`,
+          `a named semaphore has no ${name}`,
+        ),
       ),
     ),
   ];

@@ -12,7 +12,13 @@ import { ConfigError } from "./errors.ts";
 import { hostProblems, isJudgeable, queueProblems } from "./queue-rules.ts";
 
 const SECTIONS = { cleanup: CLEANUP_SETTINGS, weightedScheduler: SCHEDULER_SETTINGS, breaker: BREAKER_LIMITS };
-const KEYS = [SECTIONS, QUEUE_SETTINGS, HOST_LIMITS, ...Object.values(SECTIONS), { budgets: 0, hosts: 0, weights: 0 }];
+const KEYS = [
+  SECTIONS,
+  QUEUE_SETTINGS,
+  HOST_LIMITS,
+  ...Object.values(SECTIONS),
+  { budgets: 0, classes: 0, hosts: 0, weights: 0 },
+];
 
 /**
  * Checks a `fairQueue` that is written in code: by the rules of the engine, and for combinations that cannot work. What

@@ -54,7 +54,7 @@ export function withoutAbsent(tree: Tree, isMap = false): Tree {
 }
 
 /** The keys that contain names of hosts and buckets. Such a name may begin with `_`. Text is a remark there, too. */
-const MAPS: ReadonlySet<string> = new Set(["hosts", "weights", "budgets", "keys", "for"]);
+const MAPS: ReadonlySet<string> = new Set(["hosts", "weights", "budgets", "keys", "for", "classes"]);
 
 function isRemark(key: string, value: unknown, isMap: boolean): boolean {
   if (key.startsWith("//")) return true;

@@ -1,9 +1,13 @@
 import {
   budgetProblems,
+  classProblems,
+  floorProblems,
+  HOST_LIMITS,
   type HostLimitsConfig,
   keyProblems,
   LIMITS,
   orderProblems,
+  SEMAPHORE_PREFIX,
   type ServiceConfig,
 } from "@slotkeeper/protocol";
 import { fieldName } from "../words/validator.ts";
@@ -20,10 +24,15 @@ export function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[]
     ...holdProblems("fairQueue", fairQueue),
     ...costProblems("fairQueue", fairQueue),
     ...orderedProblems("fairQueue", fairQueue, {}),
+    ...shareProblems("fairQueue", fairQueue, {}),
   ];
   for (const [host, limits] of Object.entries(fairQueue.hosts ?? {})) {
     const path = fieldName(["fairQueue", "hosts", host]);
-    problems.push(...costProblems(path, limits), ...orderedProblems(path, limits, fairQueue));
+    problems.push(
+      ...costProblems(path, limits),
+      ...orderedProblems(path, limits, fairQueue),
+      ...shareProblems(path, limits, host.startsWith(SEMAPHORE_PREFIX) ? undefined : fairQueue),
+    );
     if (limits.maxHoldSeconds === undefined && limits.zombieTimeoutSeconds === undefined) continue;
     problems.push(...holdProblems(path, { ...fairQueue, ...limits }));
   }
@@ -45,6 +54,21 @@ function orderedProblems(path: string, own: HostLimitsConfig, inherited: HostLim
   const { order, budgets } = { ...inherited, ...own };
   const about = [`${path}.order`, `${path}.budgets`];
   return orderProblems(order, budgets, path).map((message) => ({ about, message }));
+}
+
+/**
+ * What the schema does not know of classes: their names and number, and floors that the slots or the order do not allow.
+ * A problem of inherited keys alone is reported where they are set. `inherited` is undefined for a named semaphore, to
+ * which classes do not apply.
+ */
+function shareProblems(path: string, own: HostLimitsConfig, inherited: HostLimitsConfig | undefined): CrossProblem[] {
+  const shape = own.classes === undefined ? [] : classProblems(own.classes, `${path}.classes`);
+  if (shape.length > 0) return shape.map((message) => ({ about: [`${path}.classes`], message }));
+  if (inherited === undefined) return [];
+  if (own.classes === undefined && own.order === undefined && own.maxSlotPerHost === undefined) return [];
+  const { classes = {}, order, maxSlotPerHost: slots = HOST_LIMITS.maxSlotPerHost.default } = { ...inherited, ...own };
+  const about = [`${path}.classes`, `${path}.order`, `${path}.maxSlotPerHost`];
+  return floorProblems({ classes, order, slots }, `${path}.classes`).map((message) => ({ about, message }));
 }
 
 /** A lease that is longer than the longest hold would never end by itself. */

@@ -2,6 +2,7 @@ import {
   breakerStates,
   byActivity,
   byBudget,
+  byClass,
   byHost,
   fairShareLags,
   oldestWaits,
@@ -9,7 +10,7 @@ import {
 } from "./host-readings.ts";
 import { counter, gauge, type Metric } from "./metric.ts";
 
-/** The metrics with a series for each shown host, or for each of its budgets. */
+/** The metrics with a series for each shown host, or for each of its budgets or classes. */
 export const HOST_METRICS = {
   slotsInUse: gauge(
     "slotkeeper_slots_in_use",
@@ -85,6 +86,20 @@ export const HOST_METRICS = {
     byBudget(({ limit, perMs }) => (limit * 1000) / perMs),
     "host",
     "budget",
+  ),
+  classSlots: gauge(
+    "slotkeeper_class_slots_in_use",
+    "Slots in use by a class of a host, in the whole fleet. Every instance reports the same value",
+    byClass("inFlight"),
+    "host",
+    "class",
+  ),
+  classWaiters: gauge(
+    "slotkeeper_class_waiters",
+    "Waiting sessions of a class of a host, in the whole fleet. Every instance reports the same value",
+    byClass("waiting"),
+    "host",
+    "class",
   ),
   budgetExcess: counter(
     "slotkeeper_budget_excess_units_total",

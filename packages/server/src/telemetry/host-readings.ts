@@ -1,4 +1,5 @@
-import { type BudgetView, type HostSnapshot, phaseFor } from "@slotkeeper/queue";
+import { DEFAULT_CLASS } from "@slotkeeper/protocol";
+import { type BudgetView, type ClassView, type HostSnapshot, phaseFor } from "@slotkeeper/queue";
 import type { Series } from "./metric.ts";
 import type { Scraped } from "./scrape.ts";
 
@@ -31,11 +32,12 @@ export function fairShareLags({ hosts, totals }: Scraped): Series[] | undefined 
   return totals && hosts.map(({ label, stored }) => [label, fairShareLag(stored) / 1000]);
 }
 
-/** How far the worst-served waiting bucket is behind the meter, in slot-milliseconds per weight. */
+/** How far the worst-served waiting bucket is behind the meter, which at a host with classes is that of its class, in slot-milliseconds per weight. */
 function fairShareLag(stored: HostSnapshot | undefined): number {
   let worst = 0;
-  for (const { waiting, usedMs, weight } of stored?.buckets ?? []) {
-    if (waiting > 0) worst = Math.max(worst, (stored?.progress ?? 0) - usedMs / weight);
+  for (const { waiting, usedMs, weight, class: named = DEFAULT_CLASS } of stored?.buckets ?? []) {
+    const ofClass = stored?.classes.find(({ name }) => name === named);
+    if (waiting > 0) worst = Math.max(worst, (ofClass?.progressMs ?? stored?.progress ?? 0) - usedMs / weight);
   }
   return worst;
 }
@@ -57,6 +59,15 @@ export function byBudget(valueOf: (budget: BudgetView) => number): (scraped: Scr
     totals &&
     hosts.flatMap(({ label, stored }) =>
       (stored?.budgets ?? []).map((budget): Series => [[label, budget.name], valueOf(budget)]),
+    );
+}
+
+/** One series for each class of each shown host. */
+export function byClass(field: "inFlight" | "waiting"): (scraped: Scraped) => Series[] | undefined {
+  return ({ hosts, totals }) =>
+    totals &&
+    hosts.flatMap(({ label, stored }) =>
+      (stored?.classes ?? []).map((one: ClassView): Series => [[label, one.name], one[field]]),
     );
 }
 

@@ -12,8 +12,8 @@ export type StoreOperation = (typeof STORE_OPERATIONS)[number];
  * compare the dashboard and the alerts of `deploy/` with them.
  *
  * Labels are bounded: `host` has at most `HOSTS_SHOWN` values (`activity.ts`), and `OTHER_HOSTS` for all other hosts
- * together. `budget` has the names of the configured budgets, at most 16 at a host. Every other label has only the values
- * named here. Keys of requests are never labels, because their number is not bounded.
+ * together. `budget` and `class` have the names of the configured budgets and classes, at most 16 of each at
+ * a host. Every other label has only the values named here. Keys of requests are never labels, because their number is not bounded.
  */
 export const METRICS = {
   ...HOST_METRICS,

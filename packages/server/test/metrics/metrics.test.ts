@@ -27,7 +27,7 @@ const CATALOGUE: Metric[] = Object.values(METRICS);
 
 describe("GET /metrics", () => {
   it("has every metric of the catalogue and no other, with its help and type, in well-formed text", async () => {
-    const fixture = await startFixture({ config: { fairQueue: { budgets: TOKENS } } });
+    const fixture = await startFixture({ config: { fairQueue: { budgets: TOKENS, classes: { chat: {} } } } });
     const slot = await fixture.take();
     await fixture.release(slot.slotToken);
     const reply = await fixture.request("GET", "/metrics");
@@ -104,6 +104,22 @@ describe("GET /metrics", () => {
     const { value } = await page(fixture);
     expect(value("slotkeeper_budget_burst_units", of)).toBe(500);
     expect(value("slotkeeper_budget_refill_units_per_second", of)).toBe(0.1);
+  });
+
+  it("exposes the slots and the waiting sessions of each class of a host", async () => {
+    const fairQueue = { maxSlotPerHost: 3, maxSlotPerIp: -1, classes: { chat: { floor: 1 }, batch: {} } };
+    const fixture = await startFixture({ config: { fairQueue } });
+    await fixture.take({ class: "chat", width: 2 });
+    await fixture.take();
+    await fixture.acquire({ class: "batch" });
+    const { value } = await page(fixture);
+    const of = (name: string) => ({ host: "example.com", class: name });
+    const inUse = ["chat", "batch", "default"].map((name) => value("slotkeeper_class_slots_in_use", of(name)));
+    const waiting = ["chat", "batch", "default"].map((name) => value("slotkeeper_class_waiters", of(name)));
+    expect([inUse, waiting]).toEqual([
+      [2, 0, 1],
+      [0, 1, 0],
+    ]);
   });
 
   it("counts by host what was used beyond the largest debt of a budget", async () => {

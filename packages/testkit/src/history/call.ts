@@ -25,6 +25,8 @@ export interface Call {
   readonly used: Amounts;
   /** The values of the request for keys of the host. */
   readonly keys: { readonly [name: string]: string };
+  /** The class of the request: `default` if it names none. */
+  readonly class: string;
   /** The longest wait that the request asks for; named semaphores only. */
   readonly maxWaitMs: number | undefined;
   /** The query token, slot token or slot that the request names. */

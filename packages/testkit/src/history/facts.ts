@@ -43,6 +43,8 @@ export type Config = typeof DEFAULTS extends infer D
       readonly budgets: { readonly [name: string]: BudgetFacts };
       readonly keys: NonNullable<FairQueueFacts["keys"]>;
       readonly hasKeys: boolean;
+      readonly classes: NonNullable<FairQueueFacts["classes"]>;
+      readonly hasClasses: boolean;
     }
   : never;
 
@@ -90,6 +92,20 @@ export class HostFacts {
   /** Whether requests may have waited for keys at some time. */
   get hadKeys(): boolean {
     return this.#segments.some(({ config }) => config.hasKeys);
+  }
+
+  /** The most slots of a class that may have been allowed in the span; `Infinity` if that is unknown. */
+  mostOfClass(name: string, from: number, to: number): number {
+    const ceilings = this.#ceilings(name, from, to);
+    return ceilings.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...ceilings);
+  }
+
+  leastOfClass(name: string, from: number, to: number): number {
+    return Math.min(...this.#ceilings(name, from, to));
+  }
+
+  #ceilings(name: string, from: number, to: number): number[] {
+    return this.during(from, to).map(({ classes }) => classes[name]?.ceiling ?? Number.POSITIVE_INFINITY);
   }
 
   /** The only configuration, if it never changed. */
@@ -176,5 +192,7 @@ function configOf(given: FairQueueFacts): Config {
     budgets: given.budgets ?? {},
     keys: given.keys ?? {},
     hasKeys: given.keys !== undefined,
+    classes: given.classes ?? {},
+    hasClasses: Object.keys(given.classes ?? {}).length > 0,
   };
 }

@@ -12,6 +12,7 @@ export interface Session {
   readonly width: number;
   /** The values of its first call for keys of the host. */
   readonly keys: Call["keys"];
+  readonly class: string;
   /** When it may have begun, at the earliest: the first call, or one with the same request id. */
   askedAt: number;
   /** Its calls of `acquire`, in the order of sending. A first call without an answer is a session of its own. */
@@ -115,8 +116,8 @@ export class History {
     const known = call.queryToken === undefined ? undefined : this.#byToken.get(call.queryToken);
     // The same session of a repeated first call.
     if (known?.host === call.host && known.bucket === call.bucket && request !== undefined) return known;
-    const { host, bucket, width, keys, sentAt: askedAt } = call;
-    const session = { host, bucket, width, keys, askedAt, calls: [], cancels: [], slots: [] };
+    const { host, bucket, width, keys, class: of, sentAt: askedAt } = call;
+    const session = { host, bucket, width, keys, class: of, askedAt, calls: [], cancels: [], slots: [] };
     this.sessions.push(session);
     return session;
   }

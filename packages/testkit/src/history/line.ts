@@ -42,6 +42,7 @@ export interface FairQueueFacts {
   readonly order?: string;
   readonly budgets?: { readonly [name: string]: BudgetFacts };
   readonly keys?: { readonly [name: string]: KeyFacts };
+  readonly classes?: { readonly [name: string]: ClassFacts };
   readonly weights?: Readonly<Record<string, number>>;
   readonly weightedScheduler?: { readonly enabled?: boolean };
   readonly breaker?: BreakerFacts;
@@ -66,6 +67,13 @@ export interface KeyFacts extends ValueFacts {
 interface ValueFacts {
   readonly slots?: number;
   readonly budgets?: { readonly [name: string]: BudgetFacts };
+}
+
+/** A class of requests. Those that name none are of the class `default`. */
+interface ClassFacts {
+  readonly weight?: number;
+  readonly floor?: number;
+  readonly ceiling?: number;
 }
 
 export interface BreakerFacts {

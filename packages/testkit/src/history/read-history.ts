@@ -81,6 +81,7 @@ export class HistoryReader {
       charged: amounts(answer["charged"]),
       used: amounts(ask["used"]),
       keys: texts(ask["keys"]),
+      class: text(ask["class"]) ?? "default",
       maxWaitMs: number(ask["maxWaitMs"]),
       token: text(ask[NAMED_BY[call] ?? "queryToken"]),
       reported: number(ask["status"]),

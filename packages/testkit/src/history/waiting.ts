@@ -88,17 +88,24 @@ function latestEnd(history: History, slot: Slot, { hasSpacing, leaseMs }: Timing
   return Math.min(leaseEnd, ...back);
 }
 
-/** Whether the waiter pool may have been full: of the host, or of one of its buckets. */
+/** A line is the sessions of one class and one bucket. */
+export function lineOf({ class: of, bucket }: Session): string {
+  return `${of}\n${bucket}`;
+}
+
+/** Whether a waiter pool may have been full: of a class of the host, or of one of its lines. */
 export function mayFillPool(history: History, host: string, sessions: readonly Session[]): boolean {
   const limit = limitOf(history, host, "maxWaitersPerHost");
-  return mostWaiting(sessions, idleMsOf(history, host)) > limit || mayFillPlaces(history, host, sessions);
+  const classes = groupBy(sessions, (session) => session.class);
+  const isFull = [...classes.values()].some((ofClass) => mostWaiting(ofClass, idleMsOf(history, host)) > limit);
+  return isFull || mayFillPlaces(history, host, sessions);
 }
 
 export function mayFillPlaces(history: History, host: string, sessions: readonly Session[]): boolean {
   const limit = limitOf(history, host, "maxWaitersPerIp");
   if (limit === Number.POSITIVE_INFINITY) return false;
-  const buckets = groupBy(sessions, ({ bucket }) => bucket);
-  return [...buckets.values()].some((ofBucket) => mostWaiting(ofBucket, idleMsOf(history, host)) > limit);
+  const lines = groupBy(sessions, lineOf);
+  return [...lines.values()].some((ofLine) => mostWaiting(ofLine, idleMsOf(history, host)) > limit);
 }
 
 function limitOf(history: History, host: string, key: "maxWaitersPerHost" | "maxWaitersPerIp"): number {

@@ -15,7 +15,10 @@ import {
   takingBack,
   wider,
   withKeys,
+  withoutCeilings,
+  withoutClasses,
   withoutKeys,
+  withoutUseOfClasses,
 } from "./plants.ts";
 
 /** Whether a method finds a planted bug: by which rule, or why not. */
@@ -236,6 +239,27 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     plant: withoutKeys(),
   },
   ...KEY_BUGS,
+  {
+    name: "instances ignore the ceilings of classes",
+    checker: "HIST1",
+    rule: /^V1 .* of class /,
+    plant: { config: withoutCeilings },
+  },
+  {
+    name: "the store forgets the class of a slot",
+    checker: "HIST1",
+    rule: /^V11 .* class /,
+    plant: withoutClasses(),
+  },
+  {
+    name: "the store forgets what classes used",
+    checker: {
+      unseen:
+        "Classes share the slots by what they hold, and only parts of a slot by what they used. Within a short history, clients see no more than the bound allows",
+    },
+    rule: /^V4/,
+    plant: withoutUseOfClasses(),
+  },
   {
     name: "waiters that ended stay",
     checker: "HIST2",

@@ -146,22 +146,54 @@ export function settlingWrong(changed: (used: number, charged: number) => number
   };
 }
 
+/** The store keeps other records than it was given, and instances read them again for every decision. */
+function keeping(changed: (changes: Commit["changes"]) => Commit["changes"]): Plant {
+  return {
+    store: (store) =>
+      patched(store, {
+        commit: (commit) => store.commit({ ...commit, changes: changed(commit.changes) }),
+        read: async (host) => store.read(host, undefined),
+      }),
+  };
+}
+
 function uncharged(record: BookRecord): BookRecord {
   return record.kind === "lease" || record.kind === "offer" ? { ...record, charge: undefined } : record;
 }
 
 /** The store forgets whose limits a slot counts against. */
 export function withoutKeys(): Plant {
-  return {
-    store: (store) =>
-      patched(store, {
-        commit: (commit) => {
-          const { changes } = commit;
-          return store.commit({ ...commit, changes: { ...changes, puts: changes.puts.map(uncharged) } });
-        },
-        read: async (host) => store.read(host, undefined),
-      }),
+  return keeping((changes) => ({ ...changes, puts: changes.puts.map(uncharged) }));
+}
+
+/** The store forgets of which class a slot is. */
+export function withoutClasses(): Plant {
+  const unnamed = (record: BookRecord): BookRecord => {
+    if ((record.kind !== "lease" && record.kind !== "offer") || record.charge?.asked === undefined) return record;
+    const { class: _, ...asked } = record.charge.asked;
+    return { ...record, charge: { ...record.charge, asked } };
   };
+  return keeping((changes) => ({ ...changes, puts: changes.puts.map(unnamed) }));
+}
+
+/** The store forgets what classes used: a class that used little is not before one that used much. */
+export function withoutUseOfClasses(): Plant {
+  return keeping(({ head, ...changes }) => {
+    if (head?.classes === undefined) return { ...changes, head };
+    const uses = Object.entries(head.classes).map(([name, use]) => [name, { ...use, usedMs: 0 }]);
+    return { ...changes, head: { ...head, classes: Object.fromEntries(uses) } };
+  });
+}
+
+/** Of the default of all hosts, and of a host. */
+export function withoutCeilings(config: FairQueueConfig): FairQueueConfig {
+  const open = <T extends Pick<FairQueueConfig, "classes">>({ classes, ...limits }: T) => {
+    if (classes === undefined) return limits;
+    const all = Object.entries(classes).map(([name, { ceiling: _, ...one }]) => [name, one]);
+    return { ...limits, classes: Object.fromEntries(all) };
+  };
+  const hosts = Object.entries(config.hosts ?? {}).map(([name, host]) => [name, open(host)]);
+  return { ...open(config), hosts: Object.fromEntries(hosts) };
 }
 
 export type Keys = NonNullable<FairQueueConfig["keys"]>;

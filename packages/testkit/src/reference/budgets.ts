@@ -56,7 +56,8 @@ export class ReplayedBudget {
 
   /** More than was charged is charged now, as a debt of at most one limit. Returns what exceeds it. */
   settle(session: string, at: number, used: number, now: number): number {
-    const charge = this.charges.find((one) => one.session === session && one.at === at) as Charged;
+    // The last one: an earlier charge of the session at the same time was given back, with its offer or its lease.
+    const charge = this.charges.findLast((one) => one.session === session && one.at === at) as Charged;
     const more = used - charge.amount;
     const { limit, burst } = this.rates.at(-1) as Rate;
     if (more <= 0) {

@@ -1,4 +1,4 @@
-import type { Demand } from "@slotkeeper/protocol";
+import { classOf, type Demand } from "@slotkeeper/protocol";
 import { type HostStore, MemoryStore } from "@slotkeeper/queue";
 import {
   Book,
@@ -36,6 +36,7 @@ interface OfferView {
   readonly instance: string;
   readonly lapsesAt: number;
   readonly width: number;
+  readonly class: string;
 }
 
 interface LeaseView {
@@ -48,6 +49,7 @@ interface LeaseView {
   readonly isReleased: boolean;
   readonly isProbe: boolean;
   readonly width: number;
+  readonly class: string;
 }
 
 interface WaiterView {
@@ -171,12 +173,15 @@ function viewOf(book: Book | undefined, now: number): View {
       .filter(([, missing]) => missing > 0)
       .toSorted(byText),
     leases: [...book.all("lease")]
-      .map(({ session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width }) => {
-        return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width };
+      .map(({ session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width, charge }) => {
+        const asked = { width, class: classOf(charge?.asked) };
+        return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, ...asked };
       })
       .toSorted((a, b) => a.fence - b.fence),
     offers: [...book.all("offer")]
-      .map(({ key: session, instance, lapsesAt, width }) => ({ session, instance, lapsesAt, width }))
+      .map(({ key: session, instance, lapsesAt, width, charge }) => {
+        return { session, instance, lapsesAt, width, class: classOf(charge?.asked) };
+      })
       .toSorted(bySession),
     waiters: [...book.all("waiter")]
       .map(({ key: session, bucket, instance, isInside, awayAt, deadlineAt, demand }) => {
@@ -204,13 +209,16 @@ function viewOfReference(book: ReferenceBook, now: number): View {
       .filter(([, missing]) => missing > 0)
       .toSorted(byText),
     leases: leases
-      .map(({ session, bucket, instance, fence, since: grantedAt, endsAt, isReleased, isProbe, width }) => {
-        return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, width };
+      .map(({ session, bucket, instance, fence, since: grantedAt, endsAt, isReleased, isProbe, width, demand }) => {
+        const asked = { width, class: classOf(demand) };
+        return { session, bucket, instance, fence, grantedAt, endsAt, isReleased, isProbe, ...asked };
       })
       .toSorted((a, b) => a.fence - b.fence),
     offers: book.slots
       .filter((slot) => !leases.includes(slot))
-      .map(({ session, instance, endsAt: lapsesAt, width }) => ({ session, instance, lapsesAt, width }))
+      .map(({ session, instance, endsAt: lapsesAt, width, demand }) => {
+        return { session, instance, lapsesAt, width, class: classOf(demand) };
+      })
       .toSorted(bySession),
     waiters: book.waiters
       .map(({ session, bucket, instance, isInside, awayAt, deadlineAt, demand }) => {

@@ -1,6 +1,7 @@
-import { type KeyPolicy, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
-import { HOUR_MS, SlotsAndEnds } from "./slots-and-ends.ts";
-import { type Asking, type Bucket, first, type Waiter } from "./state.ts";
+import { classOf, DEFAULT_CLASS, type KeyPolicy, keyLimitsOf, widthOf } from "@slotkeeper/protocol";
+import { Classes } from "./classes.ts";
+import { HOUR_MS } from "./slots-and-ends.ts";
+import { type Asking, type Bucket, compared, first, lineOf, type Waiter } from "./state.ts";
 
 /** The layers in which a decision hands out slots, after its inputs: breaker, offers, waiter pool, slots. */
 
@@ -8,7 +9,7 @@ import { type Asking, type Bucket, first, type Waiter } from "./state.ts";
 export const OFFER_MS = 50;
 const REFUSED_MS = 3_000;
 
-export class HandOut extends SlotsAndEnds {
+export class HandOut extends Classes {
   // Layer 1 and offers.
 
   throttleWaiters(): void {
@@ -19,14 +20,17 @@ export class HandOut extends SlotsAndEnds {
   }
 
   collectOffers(): void {
-    for (const offer of this.slots.filter(({ token }) => token === undefined)) {
+    const offers = this.slots.filter(({ token }) => token === undefined);
+    for (const offer of offers.toSorted((a, b) => compared([a.since, a.session], [b.since, b.session]))) {
       const waiter = this.waiters.find(({ session }) => session === offer.session);
       // A limit may have been lowered since.
       const isOverKey = this.policy.keys?.some((key) => {
         const value = this.valueOf(key, offer);
         return value !== undefined && this.heldBy(key, value) > this.keySlots(key, offer);
       });
-      const isOver = this.free < 0 || this.held(offer.bucket) > this.limit(offer.bucket) || isOverKey === true;
+      const of = classOf(offer.demand);
+      const isOverOwn = this.held(offer.bucket) > this.limit(offer.bucket) || this.heldByClass(of) > this.ceiling(of);
+      const isOver = this.free < 0 || isOverOwn || isOverKey === true;
       if (waiter === undefined || waiter.deadlineAt <= this.now || isOver) this.dropOffer(offer);
       else if (this.noteAway(waiter)) this.passOn(offer);
       else if (this.context.isPolledHere(offer.session)) this.hand(waiter, offer.isProbe);
@@ -40,24 +44,24 @@ export class HandOut extends SlotsAndEnds {
     return true;
   }
 
-  isAwayHere({ awayAt, instance, session }: Waiter): boolean {
-    return awayAt === undefined && instance === this.context.instance && this.context.awayHere(session) !== undefined;
-  }
-
   // Layer 2, the waiter pool.
 
   /** Free places, and those of clients that have been away for long, go to waiters outside. */
   admit(): boolean {
+    return this.classNames.map((of) => this.admitTo(of)).includes(true);
+  }
+
+  admitTo(of: string): boolean {
     let isAdmitted = false;
     const { collectMs } = this.context;
-    for (let next = this.entrant(collectMs); next !== undefined; next = this.entrant(collectMs)) {
-      const away = this.inside().filter(({ session, awayAt }) => awayAt !== undefined && !this.offerOf(session));
+    for (let next = this.entrant(of, collectMs); next !== undefined; next = this.entrant(of, collectMs)) {
+      const away = this.pool(of).filter(({ session, awayAt }) => awayAt !== undefined && !this.offerOf(session));
       const longest = first(away, ({ awayAt = 0, session }) => [awayAt, session]);
       // A waiter inside whose keys have no room gives its place away, as a client that is away does.
       const isGone = longest !== undefined && (longest.awayAt ?? this.now) + collectMs <= this.now;
-      const leaves = isGone ? longest : this.heldBack();
-      if (this.isPoolFull() && leaves !== undefined) leaves.isInside = false;
-      if (this.isPoolFull()) break;
+      const leaves = isGone ? longest : this.heldBack(of);
+      if (this.isPoolFull(of) && leaves !== undefined) leaves.isInside = false;
+      if (this.isPoolFull(of)) break;
       this.enter(next, this.context);
       isAdmitted = true;
     }
@@ -65,9 +69,9 @@ export class HandOut extends SlotsAndEnds {
   }
 
   /** The youngest waiter inside whose keys have no room. */
-  heldBack(): Waiter | undefined {
+  heldBack(of: string): Waiter | undefined {
     const { collectMs } = this.context;
-    const held = this.inside().filter((one) => this.isClimbing(one, collectMs) && !this.isThrough(one, collectMs));
+    const held = this.pool(of).filter((one) => this.isClimbing(one, collectMs) && !this.isThrough(one, collectMs));
     return held.toSorted((a, b) => b.arrivedAt - a.arrivedAt || (a.session < b.session ? 1 : -1))[0];
   }
 
@@ -79,16 +83,23 @@ export class HandOut extends SlotsAndEnds {
 
   /** A slot is free, but no waiter inside may have it: one whose bucket may not gives its place to one that may. */
   swap(): boolean {
-    if (this.free <= 0 || this.first !== undefined || !this.isPoolFull()) return false;
+    if (this.free <= 0 || this.first !== undefined) return false;
+    const isBelow = (of: string) => this.heldByClass(of) < this.ceiling(of);
+    return this.classNames.some((of) => this.isPoolFull(of) && isBelow(of) && this.swapIn(of));
+  }
+
+  swapIn(of: string): boolean {
     const { collectMs } = this.context;
-    const stuck = this.inside().filter(
-      ({ bucket }) =>
-        this.waiting(bucket).length > 0 && this.obstacle(bucket, this.headWidth(bucket, collectMs)) !== undefined,
-    );
-    const leaves = this.loser(stuck);
-    // A waiter outside stands behind the one of its bucket inside.
-    const enters = this.entrant(collectMs, ({ bucket }) => {
-      const next = this.head(bucket, collectMs) ?? this.entrant(collectMs, (one) => one.bucket === bucket);
+    const isStuck = (waiter: Waiter) => {
+      const line = lineOf(waiter);
+      const isBlocked = this.obstacle(line.bucket, this.headWidth(line, collectMs)) !== undefined;
+      return this.waiting(line).length > 0 && isBlocked;
+    };
+    const leaves = this.loser(this.pool(of).filter(isStuck));
+    // A waiter outside stands behind the one of its line inside.
+    const enters = this.entrant(of, collectMs, ({ bucket }) => {
+      const ofLine = this.entrant(of, collectMs, (one) => one.bucket === bucket);
+      const next = this.head({ class: of, bucket }, collectMs) ?? ofLine;
       return this.obstacle(bucket, widthOf(next?.demand)) === undefined;
     });
     if (leaves === undefined || enters === undefined) return false;
@@ -104,12 +115,9 @@ export class HandOut extends SlotsAndEnds {
       this.first = undefined;
       return;
     }
-    const { collectMs } = this.context;
     const isHot = this.isWeighted(this.context) ? this.measureHeat() : (this.heat.isHot = false);
     while (this.free > 0) {
-      const { open, blocked } = this.competing(collectMs);
-      const best = this.best(open, collectMs);
-      const waiter = this.next(open);
+      const waiter = this.isClassed ? this.nextOfClasses() : this.next();
       if (waiter !== undefined && !this.isPresent(waiter)) continue;
       const isProbe = waiter !== undefined && this.openForMs() < HOUR_MS && this.openForMs() >= waiter.openMs;
       const probes = this.slots.filter((slot) => slot.isProbe).length;
@@ -117,14 +125,13 @@ export class HandOut extends SlotsAndEnds {
         this.first = undefined;
         return;
       }
-      const isAhead = (one: Bucket) => best === undefined || this.best([best, one], collectMs) === one;
-      this.refuse(blocked.filter((one) => one.refusedAt === undefined && isAhead(one)));
+      this.refuse(this.classNames.flatMap((of) => this.passedOver(of)));
       const isFirst = waiter !== undefined && (widthOf(waiter.demand) > this.free || !this.canPay(waiter));
       this.first = isFirst ? waiter.session : undefined;
       if (waiter === undefined || this.first !== undefined) return;
-      const bucket = this.buckets.find((one) => one.bucket === waiter.bucket) as Bucket;
-      if (isHot) this.takeTurn(bucket);
-      bucket.waits = Math.floor(bucket.waits / 2);
+      const line = this.activate(lineOf(waiter), waiter.weight);
+      if (isHot) this.takeTurn(line);
+      line.waits = Math.floor(line.waits / 2);
       this.hand(waiter, isProbe);
       // The next of its keys competes for the next slot.
       if (this.policy.keys !== undefined) this.admit();
@@ -134,20 +141,26 @@ export class HandOut extends SlotsAndEnds {
   }
 
   /** Who gets the next grant: the best-ranked. If it is too wide and its bucket has its share, the best of those that fit. */
-  next(open: Bucket[]): Waiter | undefined {
+  next(): Waiter | undefined {
     const { collectMs } = this.context;
-    const head = (bucket: Bucket | undefined) => bucket && this.head(bucket.bucket, collectMs);
-    const best = head(this.best(open, collectMs));
-    const isOrdinary = this.chargedBudget === undefined;
-    const isPassed =
-      widthOf(best?.demand) > this.free &&
-      isOrdinary &&
-      this.canPay(best as Waiter) &&
-      !this.isInShare(best?.bucket ?? "");
-    const narrow = open.filter(({ bucket }) => this.headWidth(bucket, collectMs) <= this.free);
+    const { open } = this.competing(collectMs);
+    const head = (line: Bucket | undefined) => line && this.head(line, collectMs);
+    const line = this.best(open, collectMs);
+    const best = head(line);
     // Whether its client is present is found out before the next one takes its place.
-    const isGone = best !== undefined && (this.isAwayHere(best) || best.deadlineAt <= this.now);
-    return isPassed && !isGone ? head(this.best(narrow, collectMs)) : best;
+    if (line === undefined || best === undefined || this.isGone(best)) return best;
+    if (widthOf(best.demand) <= this.free || this.mayHoldBack(line)) return best;
+    const narrow = open.filter((one) => this.headWidth(one, collectMs) <= this.free);
+    return head(this.best(narrow, collectMs));
+  }
+
+  /** The lines of a class that rank before its best, and only their limit or cooldown keeps them from a slot. */
+  passedOver(of: string): Bucket[] {
+    const { collectMs } = this.context;
+    const { open, blocked } = this.competing(collectMs, of);
+    const best = this.best(open, collectMs);
+    const isAhead = (one: Bucket) => best === undefined || this.best([best, one], collectMs) === one;
+    return blocked.filter((one) => one.refusedAt === undefined && isAhead(one));
   }
 
   /** Notes that the client is away, or ends the session at its deadline. */
@@ -164,7 +177,8 @@ export class HandOut extends SlotsAndEnds {
     const asking = { bucket, demand };
     const isTooWide = this.policy.keys?.some((key) => width > this.keySlots(key, asking)) === true;
     const isDear = this.tooDear(asking) !== undefined;
-    return width > this.policy.slots || width > this.limit(bucket) || isTooWide || isDear;
+    const most = Math.min(this.policy.slots, this.limit(bucket), this.ceiling(classOf(demand)));
+    return width > most || isTooWide || isDear;
   }
 
   keySlots(key: KeyPolicy, asking: Asking): number {
@@ -195,7 +209,7 @@ export class HandOut extends SlotsAndEnds {
       keepUntil,
     };
     const { cooldownMs } = this.policy;
-    const active = this.activate(bucket, weight);
+    const active = this.activate(lineOf(waiter), weight);
     const counted = offer === undefined ? this.chargeGrant(active, waiter) : offer.counted;
     if (this.now - (active.refusedAt ?? this.now) >= (cooldownMs > 0 ? cooldownMs : REFUSED_MS))
       active.refusedAt = undefined;
@@ -249,7 +263,7 @@ export class HandOut extends SlotsAndEnds {
     const { scheduler, pollIntervalMs, collectMs } = this.context;
     if (this.now - this.turn.triedAt < pollIntervalMs) return;
     this.turn.triedAt = this.now;
-    const open = this.turns(this.competing(collectMs).open, collectMs);
+    const open = this.turns(this.competing(collectMs, DEFAULT_CLASS).open, collectMs);
     for (const bucket of open.slice(0, scheduler.maxProbesPerCycle ?? this.policy.slots)) {
       if (this.now - bucket.waitedAt >= pollIntervalMs)
         Object.assign(bucket, { waits: bucket.waits + 1, waitedAt: this.now });

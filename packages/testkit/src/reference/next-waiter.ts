@@ -1,11 +1,15 @@
-import { widthOf } from "@slotkeeper/protocol";
+import { classOf, DEFAULT_CLASS, widthOf } from "@slotkeeper/protocol";
 import type { DecideContext } from "@slotkeeper/queue/internals";
+import { leastCharged, recharge, startCharge } from "./charges.ts";
 import {
   type Asking,
   type Bucket,
   compared,
   first,
+  isOf,
   type Key,
+  type Line,
+  lineOf,
   NO_NUMBERS,
   type Slot,
   State,
@@ -15,23 +19,27 @@ import {
   widths,
 } from "./state.ts";
 
+/** The use per weight at which a line and its class start, if that is below the meter. */
+export type StartLevel = { readonly line?: number | undefined; readonly class?: number | undefined };
+
 /** Who is next: the meter, the order, the turns of the weighted scheduler and the waiter pool. */
 export class NextWaiter extends State {
-  /** The waiters of a bucket that compete for a slot: in the pool, and without an offer. */
-  waiting(bucket: string): Waiter[] {
-    return this.inside(bucket).filter(
-      ({ session }) => !this.slots.some((one) => one.session === session && !one.token),
-    );
+  /** The host has classes, or requests of a class that the limits no longer have (`classes.ts`). */
+  isClassed = false;
+
+  /** The waiters of a line that compete for a slot: in the pool, and without an offer. */
+  waiting(line: Line): Waiter[] {
+    return this.inside(line).filter(({ session }) => !this.slots.some((one) => one.session === session && !one.token));
   }
 
   /** Whether a present client waits for the bucket, or for a place. */
   isWanted(bucket: string): boolean {
-    const outside = this.waiters.filter((one) => one.bucket === bucket && !one.isInside && one.awayAt === undefined);
-    return this.waiting(bucket).length + outside.length > 0;
+    const all = this.waiters.filter((one) => one.bucket === bucket);
+    return all.some((one) => (one.isInside ? this.waiting(lineOf(one)).includes(one) : one.awayAt === undefined));
   }
 
-  isActive(bucket: string): boolean {
-    return this.held(bucket) > 0 || this.waiting(bucket).length > 0;
+  isActive(line: Line): boolean {
+    return this.heldIn(line) > 0 || this.waiting(line).length > 0;
   }
 
   limit(bucket: string): number {
@@ -44,87 +52,101 @@ export class NextWaiter extends State {
     return this.cooldowns.some((one) => one.bucket === bucket && one.until > this.now) ? "cooldown" : undefined;
   }
 
-  /** Each slot adds to the use of its bucket. The meter grows by min(slots, demand) / weights of the active buckets. */
+  /** Each slot adds to the use of its line. */
   moveTo(at: number): void {
     const passed = Math.max(0, at - this.now);
-    const active = this.buckets.filter(({ bucket }) => this.isActive(bucket));
-    const demand = sum(active, ({ bucket }) =>
-      Math.min(this.limit(bucket), this.held(bucket) + wanted(this.waiting(bucket))),
-    );
-    if (active.length > 0)
-      this.meter += (Math.min(this.policy.slots, demand) / sum(active, ({ weight }) => weight)) * passed;
-    for (const one of active) Object.assign(one, { used: one.used + this.held(one.bucket) * passed, activeAt: at });
+    const active = this.buckets.filter((one) => this.isActive(one));
+    this.runMeters(active, passed);
+    for (const one of active) Object.assign(one, { used: one.used + this.heldIn(one) * passed, activeAt: at });
     this.now = Math.max(this.now, at);
   }
 
-  /** The use of an idle bucket is forgotten unless it is ahead of the meter. */
-  isAhead({ used, weight }: Bucket): boolean {
-    return used > this.meter * weight + 1e-3;
+  /** The meter grows by min(slots, demand) / weights of the active buckets. */
+  runMeters(active: readonly Bucket[], passed: number): void {
+    const demand = sum(active, (one) => this.demandOf(one));
+    if (active.length > 0)
+      this.meter += (Math.min(this.policy.slots, demand) / sum(active, ({ weight }) => weight)) * passed;
   }
 
-  /** A bucket that becomes active starts at the meter, but never below its use. A changed weight keeps its use per weight. */
-  activate(bucket: string, weight: number, level = this.meter): Bucket {
-    const start = Math.min(level, this.meter) * weight;
-    let found = this.buckets.find((one) => one.bucket === bucket);
+  /** The slots that a line has or waits for, up to the limit of its bucket. */
+  demandOf(line: Line): number {
+    return Math.min(this.limit(line.bucket), this.heldIn(line) + wanted(this.waiting(line)));
+  }
+
+  /** The meter at which lines of a class start. */
+  meterOf(_class: string): number {
+    return this.meter;
+  }
+
+  /** The use of an idle line is forgotten unless it is ahead of the meter. */
+  isAhead({ class: of, used, weight }: Bucket): boolean {
+    return used > this.meterOf(of) * weight + 1e-3;
+  }
+
+  /** A line that becomes active starts at the meter, but never below its use. A changed weight keeps its use per weight. */
+  activate({ class: of, bucket }: Line, weight: number, level: StartLevel = {}): Bucket {
+    const start = Math.min(level.line ?? Number.POSITIVE_INFINITY, this.meterOf(of)) * weight;
+    let found = this.buckets.find((one) => one.class === of && one.bucket === bucket);
     if (found === undefined)
-      this.buckets.push((found = { bucket, weight, used: start, activeAt: this.now, ...NO_NUMBERS }));
+      this.buckets.push((found = { class: of, bucket, weight, used: start, activeAt: this.now, ...NO_NUMBERS }));
     const idleUse = this.isAhead(found) ? Math.max(found.used, start) : start;
-    const used = this.isActive(bucket) ? found.used * (weight / found.weight) : idleUse;
+    const used = this.isActive(found) ? found.used * (weight / found.weight) : idleUse;
     const charged = found.charged * (weight / found.weight);
     return Object.assign(found, { weight, used, charged, activeAt: this.now });
   }
 
-  /** The oldest waiter of a bucket whose client and instance are present, as far as the book knows. */
-  head(bucket: string, collectMs: number): Waiter | undefined {
-    const present = this.waiting(bucket).filter(
+  /** The oldest waiter of a line whose client and instance are present, as far as the book knows. */
+  head(line: Line, collectMs: number): Waiter | undefined {
+    const present = this.waiting(line).filter(
       (one) => this.isClimbing(one, collectMs) && this.isThrough(one, collectMs),
     );
     return first(present, ({ arrivedAt, session }) => [arrivedAt, session]);
   }
 
-  headWidth(bucket: string, collectMs: number): number {
-    return widthOf(this.head(bucket, collectMs)?.demand);
+  headWidth(line: Line, collectMs: number): number {
+    return widthOf(this.head(line, collectMs)?.demand);
   }
 
   /** Of waiters that arrived at the same time, the first one by name is the oldest. */
-  headKeys(bucket: string, collectMs: number): Key[] {
-    const { arrivedAt = 0, session = "" } = this.head(bucket, collectMs) ?? {};
+  headKeys(line: Line, collectMs: number): Key[] {
+    const { arrivedAt = 0, session = "" } = this.head(line, collectMs) ?? {};
     return [arrivedAt, session];
   }
 
-  /** The buckets that compete for a slot, and of them those that may have one. */
-  competing(collectMs: number): { all: Bucket[]; open: Bucket[]; blocked: Bucket[] } {
-    const all = this.buckets.filter(({ bucket }) => this.head(bucket, collectMs) !== undefined);
-    const open = all.filter(({ bucket }) => this.obstacle(bucket, this.headWidth(bucket, collectMs)) === undefined);
+  /** The lines of a class that compete for a slot, and of them those that may have one. */
+  competing(collectMs: number, of = DEFAULT_CLASS): { all: Bucket[]; open: Bucket[]; blocked: Bucket[] } {
+    const all = this.buckets.filter((one) => one.class === of && this.head(one, collectMs) !== undefined);
+    const open = all.filter((one) => this.obstacle(one.bucket, this.headWidth(one, collectMs)) === undefined);
     return { all, open, blocked: all.filter((one) => !open.includes(one)) };
   }
 
-  /** The order: zone, slots per weight, use per weight, oldest head (docs/explanation/fairness.md), or only the last. */
-  best(among: Bucket[], collectMs: number): Bucket | undefined {
+  /** The order of the lines of one class: zone, slots per weight, use per weight, oldest head (docs/explanation/fairness.md), or only the last. */
+  best(among: readonly Bucket[], collectMs: number): Bucket | undefined {
     if (this.heat.isHot) return this.turns(among, collectMs)[0];
-    const { order } = this.policy;
-    if (this.chargedBudget !== undefined) return this.leastCharged(among, collectMs);
-    const level = this.level();
-    const { widest } = this;
-    return first(among, ({ bucket, weight, used }) => {
-      const head = this.headKeys(bucket, collectMs);
-      const [held, share] = [this.held(bucket), level * weight];
-      const isWhole = widest === 1 && held + 1 <= share + TINY;
-      const zone = isWhole ? 0 : held < share + widest - 1 - TINY ? 1 : 2;
-      return order === "fifo" ? head : [zone, zone === 1 ? 0 : (held + widest) / weight, used / weight, ...head];
+    if (this.chargedBudget !== undefined) return leastCharged(among, (one) => this.headKeys(one, collectMs));
+    const level = this.level(among[0]?.class ?? DEFAULT_CLASS);
+    return first(among, (one) => {
+      const head = this.headKeys(one, collectMs);
+      return this.policy.order === "fifo" ? head : [...this.rank(one, this.heldIn(one), level * one.weight), ...head];
     });
+  }
+
+  /** The keys by which the order ranks what has this share and holds this number of slots. */
+  rank({ weight, used }: { weight: number; used: number }, held: number, share: number): Key[] {
+    const { widest } = this;
+    const isWhole = widest === 1 && held + 1 <= share + TINY;
+    const zone = isWhole ? 0 : this.isWithin(held, share) ? 1 : 2;
+    return [zone, zone === 1 ? 0 : (held + widest) / weight, used / weight];
+  }
+
+  /** Zone 0 or 1. */
+  isWithin(held: number, share: number): boolean {
+    return held < share + this.widest - 1 - TINY;
   }
 
   /** The budget by which buckets are ordered. */
   get chargedBudget(): string | undefined {
     return /^budget:(.*)$/.exec(this.policy.order)?.[1];
-  }
-
-  /** The smallest charge per weight, then the oldest head. */
-  leastCharged(among: Bucket[], collectMs: number): Bucket | undefined {
-    const least = Math.min(...among.map(({ charged, weight }) => charged / weight));
-    const isLeast = ({ charged, weight }: Bucket) => charged / weight - least <= 1e-12 * Math.max(1, charged / weight);
-    return first(among.filter(isLeast), ({ bucket }) => this.headKeys(bucket, collectMs));
   }
 
   /** A grant or an offer is charged its cost, at least 1. Returns the charge. */
@@ -139,52 +161,60 @@ export class NextWaiter extends State {
   }
 
   /** The charge of a grant becomes another one. */
-  rechargeGrant({ bucket: name, counted }: Slot, amount: number): void {
-    const bucket = this.buckets.find((one) => one.bucket === name);
-    if (bucket !== undefined && counted > 0) bucket.charged = Math.max(0, bucket.charged + (amount - counted));
+  rechargeGrant(slot: Slot, amount: number): void {
+    const line = this.buckets.find((one) => isOf(one, slot));
+    if (line !== undefined && slot.counted > 0) recharge(line, amount - slot.counted);
   }
 
   /** Another order starts all accounts at zero: at the meter, and without a charge. */
   startAccounts(): void {
     for (const one of this.buckets)
-      Object.assign(one, { used: this.meter * one.weight, charged: 0, activeAt: this.now });
+      Object.assign(one, { used: this.meterOf(one.class) * one.weight, charged: 0, activeAt: this.now });
     for (const slot of this.slots) slot.counted = 0;
     this.chargeLevel = 0;
   }
 
-  /** The fair number of slots per weight, for the buckets that want more. */
-  level(): number {
-    const wanting = this.buckets.filter(
-      ({ bucket }) => this.waiting(bucket).length > 0 && this.held(bucket) < this.limit(bucket),
-    );
-    const heldByOthers = widths(this.slots) - sum(wanting, ({ bucket }) => this.held(bucket));
-    // Slots that no budget can fill belong to no share.
+  /** The fair number of slots per weight, for the lines of a class that want more. */
+  level(of: string): number {
+    const wanting = this.buckets.filter((one) => one.class === of && this.isContending(one));
+    const ofClass = this.slots.filter(({ demand }) => classOf(demand) === of);
+    const heldByOthers = widths(ofClass) - sum(wanting, (one) => this.heldIn(one));
+    const weights = sum(wanting, ({ weight }) => weight);
+    return weights === 0 ? 0 : Math.max(0, this.shared(of) - heldByOthers) / weights;
+  }
+
+  /** It waits, and its bucket is below its limit. */
+  isContending(line: Line): boolean {
+    return this.waiting(line).length > 0 && this.held(line.bucket) < this.limit(line.bucket);
+  }
+
+  /** The slots that the lines of a class share. Slots that no budget can fill belong to no share. */
+  shared(_class: string): number {
     const { slots } = this.policy;
-    const shared = this.isBudgeted ? Math.min(slots, widths(this.slots) + this.widest) : slots;
-    return Math.max(0, shared - heldByOthers) / sum(wanting, ({ weight }) => weight);
+    return this.isBudgeted ? Math.min(slots, widths(this.slots) + this.widest) : slots;
   }
 
   /** The greatest width of a request in the pool, or with slots. */
   get widest(): number {
-    const waiting = this.inside().map(({ demand }) => widthOf(demand));
+    const waiting = this.waiters.filter(({ isInside }) => isInside).map(({ demand }) => widthOf(demand));
     return Math.max(1, ...waiting, ...this.slots.map(({ width }) => width));
   }
 
-  /** A wide waiter is first only while its bucket owns a part of the slots: zone 1. */
-  isInShare(bucket: string): boolean {
-    const { weight = 1 } = this.buckets.find((one) => one.bucket === bucket) ?? {};
-    return this.held(bucket) < this.level() * weight + this.widest - 1 - TINY;
+  /** A wide waiter is first only while its line owns a part of the slots: zone 1. */
+  isInShare(line: Line): boolean {
+    const { weight = 1 } = this.buckets.find((one) => one.class === line.class && one.bucket === line.bucket) ?? {};
+    return this.isWithin(this.heldIn(line), this.level(line.class) * weight);
   }
 
   /** The order at a hot host: the smallest virtual time, then the oldest head. */
-  turns(among: Bucket[], collectMs: number): Bucket[] {
-    const keys = ({ bucket, virtualTime }: Bucket) => [virtualTime, ...this.headKeys(bucket, collectMs)];
+  turns(among: readonly Bucket[], collectMs: number): Bucket[] {
+    const keys = (one: Bucket) => [one.virtualTime, ...this.headKeys(one, collectMs)];
     return among.toSorted((a, b) => compared(keys(a), keys(b)));
   }
 
-  /** At a host with budgets or keys the weighted scheduler is off, unless they are only tried. */
+  /** At a host with budgets, keys or classes the weighted scheduler is off, unless budgets and keys are only tried. */
   isWeighted({ scheduler }: DecideContext): boolean {
-    return scheduler.isEnabled && !this.isBudgeted && !this.isKeyed;
+    return scheduler.isEnabled && !this.isBudgeted && !this.isKeyed && !this.isClassed;
   }
 
   giveBackCosts(slot: Slot): void {
@@ -195,45 +225,57 @@ export class NextWaiter extends State {
     this.rechargeGrant(slot, 0);
   }
 
-  inside(bucket?: string): Waiter[] {
-    return this.waiters.filter((one) => one.isInside && (bucket === undefined || one.bucket === bucket));
+  inside(line: Line): Waiter[] {
+    return this.waiters.filter((one) => one.isInside && isOf(line, one));
   }
 
-  isPoolFull(): boolean {
-    return this.inside().length >= this.policy.waiters;
+  /** The waiters with a place in the pool of a class. */
+  pool(of: string): Waiter[] {
+    return this.waiters.filter((one) => one.isInside && classOf(one.demand) === of);
   }
 
-  /** Who loses its place first: the youngest waiter of the bucket with the most places. */
+  isPoolFull(of: string): boolean {
+    return this.pool(of).length >= this.policy.waiters;
+  }
+
+  /** Who loses its place first: the youngest waiter of the line with the most places. */
   loser(among: readonly Waiter[]): Waiter | undefined {
     const youngest = among.toSorted((a, b) => compared([b.arrivedAt, b.session], [a.arrivedAt, a.session]));
-    return first(youngest, ({ bucket }) => [-this.inside(bucket).length]);
+    return first(youngest, (one) => [-this.inside(lineOf(one)).length]);
   }
 
-  /** Who gets the next place: the oldest of the bucket with the fewest places. A client that is away waits for none. */
-  entrant(collectMs: number, isWanted: (waiter: Waiter) => boolean = () => true): Waiter | undefined {
+  /** Who gets the next place: the oldest of the line with the fewest places. A client that is away waits for none. */
+  entrant(of: string, collectMs: number, isWanted: (waiter: Waiter) => boolean = () => true): Waiter | undefined {
     const outside = this.waiters.filter(
-      (one) => !one.isInside && one.awayAt === undefined && this.hasRoom(one.bucket) && this.isThrough(one, collectMs),
+      (one) =>
+        classOf(one.demand) === of &&
+        !one.isInside &&
+        one.awayAt === undefined &&
+        this.hasRoom(lineOf(one)) &&
+        this.isThrough(one, collectMs),
     );
-    return first(outside.filter(isWanted), (one) => [this.inside(one.bucket).length, one.arrivedAt, one.session]);
+    return first(outside.filter(isWanted), (one) => [this.inside(lineOf(one)).length, one.arrivedAt, one.session]);
   }
 
-  hasRoom(bucket: string): boolean {
-    return bucket === "" || this.inside(bucket).length < this.policy.waitersPerBucket;
+  hasRoom(line: Line): boolean {
+    return line.bucket === "" || this.inside(line).length < this.policy.waitersPerBucket;
   }
 
-  /** A bucket without other waiters takes its first turn at the minimum of those that wait, and not before the last turn. */
-  enter(waiter: Waiter, context: DecideContext, level?: number): void {
-    const isAlone = this.waiting(waiter.bucket).length === 0;
-    const bucket = this.activate(waiter.bucket, waiter.weight, level);
-    const minimum = this.turns(this.competing(context.collectMs).all, context.collectMs)[0]?.virtualTime ?? 0;
-    const start = Math.max(this.turn.virtualTime, minimum);
-    if (this.isWeighted(context) && isAlone) bucket.virtualTime = Math.max(bucket.virtualTime, start);
-    if (this.chargedBudget !== undefined && isAlone) {
-      const least = this.leastCharged(this.competing(context.collectMs).all, context.collectMs);
-      const level = least === undefined ? this.chargeLevel : least.charged / least.weight;
-      if (bucket.charged / bucket.weight < level) bucket.charged = level * bucket.weight;
-    }
+  /** A line without other waiters takes its first turn at the minimum of those that wait, and not before the last turn. */
+  enter(waiter: Waiter, context: DecideContext, level?: StartLevel): void {
+    const line = lineOf(waiter);
+    const isAlone = this.waiting(line).length === 0;
+    const account = this.activate(line, waiter.weight, level);
+    const { all } = this.competing(context.collectMs, line.class);
+    const start = Math.max(this.turn.virtualTime, this.turns(all, context.collectMs)[0]?.virtualTime ?? 0);
+    if (this.isWeighted(context) && isAlone) account.virtualTime = Math.max(account.virtualTime, start);
+    if (this.chargedBudget !== undefined && isAlone) startCharge(account, all, this.chargeLevelOf(line.class));
     waiter.isInside = true;
+  }
+
+  /** The charge per weight of the line of a class that got its last grant, before it. */
+  chargeLevelOf(_class: string): number {
+    return this.chargeLevel;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import { Random } from "../random/random.ts";
+import { withClasses } from "./random-classes.ts";
 
 /** What one seed decides: the limits, and what happens at each step. It holds no answers, so any part can be left out. */
 export interface History {
@@ -93,7 +94,11 @@ export function randomHistory(seed: number): History {
   const hasKeys = ofKeys.chance(0.4);
   const added = (one: FairQueueConfig) =>
     hasKeys ? withTried(withKeys(varied(one, more), ofKeys), tried) : varied(one, more);
-  const configs = [added(config), added(other)] as const;
+  // By this number the seeds of known bugs have no classes: they are the same histories.
+  const ofClasses = new Random(seed ^ 0xb99a0);
+  const hasClasses = ofClasses.chance(0.35);
+  const classed = (one: FairQueueConfig) => (hasClasses ? withClasses(one, ofClasses) : one);
+  const configs = [classed(added(config)), classed(added(other))] as const;
   return {
     seed,
     configs,
@@ -101,8 +106,17 @@ export function randomHistory(seed: number): History {
     mostEnds: random.pick([1, 3, 1_000, 1_000]),
     mostWidth: random.pick([1, 1, 2, 4]),
     hasTies: random.chance(0.3),
-    steps,
+    steps: hasClasses ? steps.map((step) => crowded(step, { sessions, buckets }, ofClasses)) : steps,
   };
+}
+
+/** More sessions arrive: classes matter only while several of them wait. */
+function crowded(step: Step, { sessions, buckets }: Pick<Cast, "sessions" | "buckets">, random: Random): Step {
+  const arrivals = Array.from({ length: random.int(0, 2) }, (): Ask => {
+    const [session, bucket] = [random.pick(sessions), random.pick(buckets)];
+    return { kind: "arrive", session, bucket, number: random.int(0, 1_000), isOdd: false };
+  });
+  return { ...step, asks: [...arrivals, ...step.asks] };
 }
 
 interface Cast {

@@ -1,14 +1,15 @@
+import { classOf } from "@slotkeeper/protocol";
 import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue/internals";
 import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, KEPT_MS } from "./slots-and-ends.ts";
-import { type Bucket, NO_NUMBERS, type Slot, type Waiter } from "./state.ts";
+import { type Bucket, lineOf, NO_NUMBERS, type Slot, type Waiter } from "./state.ts";
 import { TimeAndLimits } from "./time-and-limits.ts";
 
 /**
  * The decision about one host a second time: the specification of the service as a short program, with lists and
  * sorting instead of indexes. It shares no code with `@slotkeeper/queue`. `compare.ts` gives both the same histories.
- * Six parts, each a class on top of the one before: state, keys and budgets (`state.ts`), who is next (`next-waiter.ts`), how slots and sessions end
- * (`slots-and-ends.ts`), the layers that hand out slots (`hand-out.ts`), time and limits (`time-and-limits.ts`), and here
- * the inputs. Where the specification is silent, it follows the engine: which of several offers is collected first, when a semaphore may get
+ * Seven parts, each a class on top of the one before: state, keys and budgets (`state.ts`), who is next (`next-waiter.ts`), how slots and sessions end
+ * (`slots-and-ends.ts`), classes (`classes.ts`), the layers that hand out slots (`hand-out.ts`), time and limits (`time-and-limits.ts`), and here
+ * the inputs. Where the specification is silent, it follows the engine: when a semaphore may get
  * another capacity, and that a bucket at a hot host joins not before the last turn.
  * It leaves out what no client can see: which instances a commit notifies.
  */
@@ -34,6 +35,7 @@ export class ReferenceBook extends TimeAndLimits {
     const order = this.given && this.policy.order;
     this.useLimits();
     if (order !== undefined && order !== this.policy.order) this.startAccounts();
+    this.useClasses();
     this.useBudgets();
     // An input that undoes another one is a change, too.
     let isChanged = false;
@@ -61,7 +63,8 @@ export class ReferenceBook extends TimeAndLimits {
 
   image(): string {
     const buckets = this.buckets.map((bucket) => ({ ...bucket, used: 0, activeAt: 0 }));
-    return JSON.stringify(Object.assign({}, this, { buckets, now: 0, meter: 0, context: 0, notes: 0 }));
+    const classes = this.classes.map((one) => ({ ...one, used: 0, activeAt: 0, meter: 0 }));
+    return JSON.stringify(Object.assign({}, this, { buckets, classes, now: 0, meter: 0, context: 0, notes: 0 }));
   }
 
   // Inputs.
@@ -195,20 +198,18 @@ export class ReferenceBook extends TimeAndLimits {
       instance: this.context.instance,
       isInside: false,
     };
-    // It stands at its keys first.
+    this.useClasses(waiter);
+    // It stands at its keys first, and may hold back a younger one of its keys. Then that one is no longer in the order.
     const { collectMs } = this.context;
     this.waiters.push(waiter);
     if (this.isClimbing(waiter, collectMs) && !this.isThrough(waiter, collectMs)) return;
-    this.waiters.pop();
-    const loser = this.isPoolFull() ? this.loser(this.inside()) : undefined;
+    const [line, of] = [lineOf(waiter), classOf(demand)];
+    const loser = this.isPoolFull(of) ? this.loser(this.pool(of)) : undefined;
     const fewer = isReturning && loser !== undefined && loser.arrivedAt > arrivedAt ? 1 : 2;
-    const isDisplacing = loser !== undefined && this.inside(loser.bucket).length >= this.inside(bucket).length + fewer;
-    const isAdmitted = this.hasRoom(bucket) && (!this.isPoolFull() || isDisplacing);
+    const isDisplacing = loser !== undefined && this.inside(lineOf(loser)).length >= this.inside(line).length + fewer;
+    const isAdmitted = this.hasRoom(line) && (!this.isPoolFull(of) || isDisplacing);
     if (isAdmitted && loser !== undefined) loser.isInside = false;
-    const best = this.best(this.competing(collectMs).all, collectMs);
-    if (isAdmitted)
-      this.enter(waiter, this.context, isReturning && best !== undefined ? best.used / best.weight : undefined);
-    this.waiters.push(waiter);
+    if (isAdmitted) this.enter(waiter, this.context, isReturning ? this.returnLevel(of) : undefined);
   }
 
   /** A lease that no client got: the session returns to its place, or ends at its deadline. */
@@ -305,11 +306,12 @@ export class ReferenceBook extends TimeAndLimits {
         this.forgottenAt = Math.max(this.forgottenAt, oldest.endedAt + AHEAD_MS);
       this.ends.shift();
     }
-    const idle = this.buckets.filter(({ bucket }) => !this.isActive(bucket));
+    const idle = this.buckets.filter((one) => !this.isActive(one));
     for (const one of idle) if (this.now - one.activeAt >= idleMs) Object.assign(one, NO_NUMBERS);
     const isNeeded = (one: Bucket) =>
       this.isAhead(one) || one.waits > 0 || one.virtualTime > 0 || one.charged > 0 || one.refusedAt !== undefined;
     this.buckets = this.buckets.filter((one) => !idle.includes(one) || isNeeded(one));
+    this.tidyClasses(idleMs);
     this.endCooldowns();
     this.leaveCapacity();
     if (this.waiters.length === 0 && this.heat.avgWaitMs > 0) this.heat.idleSince ??= this.now;

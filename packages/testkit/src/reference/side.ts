@@ -2,6 +2,7 @@ import { type Demand, demandOf, type FairQueueConfig, widthOf } from "@slotkeepe
 import { type QueueOptions, type ResolvedHost, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import { type DecideContext, type Input, type Note } from "@slotkeeper/queue/internals";
 import { GRACE_MS, type Host, type View } from "./engine-host.ts";
+import { classNames } from "./random-classes.ts";
 import { type Ask, type History, type Step, statusOf } from "./random-history.ts";
 
 /** A bug for one of the two: another configuration, other secrets. */
@@ -71,7 +72,7 @@ export class Side {
     const width = 1 + (number % this.#history.mostWidth);
     const cost = number % 5 < 2 ? { tokens: number % 7 } : undefined;
     const keys = this.#keysOf(number);
-    const demand = demandOf({ width, cost, keys });
+    const demand = demandOf({ width, cost, keys, class: this.#classOf(number) });
     const life = { bucket, demand, arrivedAt, deadlineAt: this.#now + maxWaitMs, pendingAt: undefined };
     this.#lives.set(session, life);
     return life;
@@ -82,6 +83,14 @@ export class Side {
     const names = Object.keys(this.#history.configs[0].keys ?? {}).filter((name) => name !== "bucket");
     const values = names.map((name, at) => [name, `${name[0]}${Math.floor(number / (at + 2)) % 3}`] as const);
     return Object.fromEntries(values.filter((_, at) => (number >> at) % 6 !== 0));
+  }
+
+  /** At a host with classes, one of those that it has at some time, or now and then one that it never has. */
+  #classOf(number: number): string | undefined {
+    const named = this.#history.configs.flatMap(classNames);
+    const names = [...new Set(["default", ...named])];
+    if (named.length === 0) return undefined;
+    return number % 31 === 0 ? "unknown" : names[Math.floor(number / 3) % names.length];
   }
 
   #inputOf(ask: Ask, step: Step): Input {
@@ -210,6 +219,7 @@ export class Side {
 
 /** Now and then a repeated first call asks for something else. */
 function otherDemand(demand: Demand | undefined, number: number): Demand {
+  if (demand?.class !== undefined && number % 2 === 0) return { ...demand, class: `${demand.class}2` };
   if (number % 3 === 0) return { ...demand, width: widthOf(demand) + 1 };
   if (number % 3 === 1) return { ...demand, cost: { tokens: (demand?.cost?.["tokens"] ?? 0) + 1 } };
   return { ...demand, keys: { ...demand?.keys, tenant: "t9" } };

@@ -1,6 +1,7 @@
 import {
   type BudgetPolicies,
   type Costs,
+  classOf,
   type KeyLimits,
   type KeyPolicy,
   keyLimitsOf,
@@ -45,8 +46,10 @@ export type End = Pick<Joining, "session"> & {
   keepUntil: number;
   endedAt: number;
 };
-/** A client group: what it used in slot-milliseconds, and its numbers for the weighted scheduler. */
-export type Bucket = Pick<Joining, "bucket"> & {
+/** The waiters of one class and one bucket. At a host without classes, all are of the class `default`. */
+export type Line = { readonly class: string; readonly bucket: string };
+/** The account of a line: what it used in slot-milliseconds, and its numbers for the weighted scheduler. */
+export type Bucket = Line & {
   weight: number;
   used: number;
   activeAt: number;
@@ -103,8 +106,13 @@ export class State {
     return this.policy.slots - widths(this.slots);
   }
 
+  /** Slots of a bucket, of all classes. */
   held(bucket: string): number {
     return widths(this.slots.filter((slot) => slot.bucket === bucket));
+  }
+
+  heldIn(line: Line): number {
+    return widths(this.slots.filter((slot) => isOf(line, slot)));
   }
 
   /** Slots of leases and offers of one value of a key. */
@@ -137,20 +145,20 @@ export class State {
     return value !== undefined && isLimited(keyLimitsOf(key, value), key.isShadow === true) ? value : undefined;
   }
 
-  /** Waiters that may go on to the next key: of each value the oldest, if there is room. The others are in `behind`. */
+  /** Waiters that may go on to the next key: of each value and class the oldest, if there is room. */
   climb(collectMs: number): { through: Waiter[]; fronts: Waiter[] } {
     let through = this.waiters.filter((one) => this.isClimbing(one, collectMs));
     const fronts: Waiter[] = [];
     for (const key of this.policy.keys ?? []) {
-      const values = new Set(through.map((one) => this.lineOf(key, one)));
-      through = [...values].flatMap((value) => {
-        const line = through.filter((one) => this.lineOf(key, one) === value);
-        if (value === undefined) return line;
-        const oldest = first(line, ({ arrivedAt, session }) => [arrivedAt, session]) as Waiter;
-        if (this.hasKeyRoom(key, oldest)) return [oldest];
-        fronts.push(oldest);
-        return [];
-      });
+      const isFree = (one: Waiter) => this.lineOf(key, one) === undefined;
+      const isBehind = (one: Waiter, other: Waiter) =>
+        this.lineOf(key, one) === this.lineOf(key, other) &&
+        classOf(one.demand) === classOf(other.demand) &&
+        compared([other.arrivedAt, other.session], [one.arrivedAt, one.session]) < 0;
+      const standing = through;
+      const oldest = standing.filter((one) => !isFree(one) && !standing.some((other) => isBehind(one, other)));
+      fronts.push(...oldest.filter((one) => !this.hasKeyRoom(key, one)));
+      through = [...standing.filter(isFree), ...oldest.filter((one) => this.hasKeyRoom(key, one))];
     }
     return { through, fronts };
   }
@@ -255,6 +263,14 @@ export class State {
     });
     return { ignored: all.filter((one) => !isSound(one)).map(([name]) => name), excess };
   }
+}
+
+export function lineOf({ bucket, demand }: Asking): Line {
+  return { class: classOf(demand), bucket };
+}
+
+export function isOf(line: Line, { bucket, demand }: Asking): boolean {
+  return line.bucket === bucket && line.class === classOf(demand);
 }
 
 /** Quotients of sums of weights have rounding errors, and so has the use in milliseconds. */

@@ -1,4 +1,4 @@
-import { widthOf } from "@slotkeeper/protocol";
+import { classOf, DEFAULT_CLASS, widthOf } from "@slotkeeper/protocol";
 import type { Impossible, Input } from "@slotkeeper/queue/internals";
 import { HandOut, OFFER_MS } from "./hand-out.ts";
 import { AHEAD_MS, type InputOf, isCounted, KEPT_MS } from "./slots-and-ends.ts";
@@ -56,9 +56,10 @@ export class TimeAndLimits extends HandOut {
     for (const account of Object.keys(this.budgets)) this.budgetOf(account);
   }
 
-  /** A cost of a budget or a key that the host does not have, or a key that it requires. */
-  unknownDemand({ demand: { cost = {}, keys = {} } = {} }: InputOf<"arrive">): Impossible | undefined {
-    const { budgets, keys: known = [] } = this.policy;
+  /** A cost of a budget, a key or a class that the host does not have, or a key that it requires. */
+  unknownDemand({ demand = {} }: InputOf<"arrive">): Impossible | undefined {
+    const { cost = {}, keys = {} } = demand;
+    const { budgets, keys: known = [], classes = {} } = this.policy;
     const all = [{ budgets }, ...known, ...known.flatMap((key) => Object.values(key.for ?? {}))];
     const name = Object.keys(cost).find((one) => !all.some((limits) => limits.budgets?.[one] !== undefined));
     const absent = { most: undefined, limit: "because the host has no such budget" };
@@ -66,6 +67,9 @@ export class TimeAndLimits extends HandOut {
     const key = Object.keys(keys).find((one) => !known.some((policy) => policy.name === one));
     if (key !== undefined)
       return { ...absent, field: `keys.${key}`, value: keys[key], limit: "because the host has no such key" };
+    const of = classOf(demand);
+    if (of !== DEFAULT_CLASS && classes[of] === undefined)
+      return { ...absent, field: "class", value: of, limit: "because the host has no such class" };
     return this.lackedKey({ demand: { keys } });
   }
 
@@ -103,6 +107,9 @@ export class TimeAndLimits extends HandOut {
     const narrow = this.policy.keys?.find((key) => width > this.keySlots(key, asking));
     if (narrow !== undefined)
       return { ...asked, most: this.keySlots(narrow, asking), limit: `the slots of \`keys.${narrow.name}\`` };
+    const named = classOf(demand);
+    if (width > this.ceiling(named))
+      return { ...asked, most: this.ceiling(named), limit: `the ceiling of \`classes.${named}\`` };
     const dear = this.tooDear(asking);
     if (dear === undefined) return undefined;
     const [account, value] = dear;

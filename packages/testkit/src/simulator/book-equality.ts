@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { classOf } from "@slotkeeper/protocol";
 import { type BookImage, type BookRecord, type KeptHost } from "@slotkeeper/queue";
 import { Book } from "@slotkeeper/queue/internals";
 
@@ -7,7 +8,22 @@ import { Book } from "@slotkeeper/queue/internals";
  * is none.
  */
 export function differenceOf(cached: Book, kept: KeptHost): string | undefined {
-  return imageDifference(cached.image(), kept) ?? indexDifference(cached, Book.of(kept.host, kept.tag, kept));
+  return (
+    imageDifference(cached.image(), kept) ??
+    indexDifference(cached, Book.of(kept.host, kept.tag, kept)) ??
+    classDifference(cached, kept)
+  );
+}
+
+/** The slots that the index counts for each class are those of its leases and offers. */
+function classDifference({ index }: Book, { records }: KeptHost): string | undefined {
+  for (const { name, inFlight } of index.classes) {
+    const held = records.filter((one) => one.kind === "lease" || one.kind === "offer");
+    const own = held.filter(({ charge }) => classOf(charge?.asked) === name);
+    const slots = own.reduce((sum, { width }) => sum + width, 0);
+    if (slots !== inFlight) return `${inFlight} slots of class ${name} are counted, ${slots} held`;
+  }
+  return undefined;
 }
 
 /** Records are compared by name, because their order has no meaning. */
@@ -40,13 +56,7 @@ export function indexDifference(a: Book, b: Book): string | undefined {
 }
 
 function summary({ index }: Book): Record<string, number | string | undefined> {
-  const { activeWeight, demand, contendingWeight, contendingHeld } = index.ledger;
   const flat: Record<string, number | string | undefined> = {
-    activeWeight,
-    demand,
-    contendingWeight,
-    contendingHeld,
-    pool: index.pool.size,
     probes: index.probes,
     nextLease: index.nextLease?.key,
     nextOffer: index.nextOffer?.lapsesAt,
@@ -54,8 +64,13 @@ function summary({ index }: Book): Record<string, number | string | undefined> {
     nextCoolAt: index.nextCoolAt,
     instances: [...index.instances].sort().join(),
   };
-  for (const { name, value, inFlight, waiting, passed } of index.ladder?.lines ?? []) {
-    flat[`${name} ${value}`] = `${inFlight} ${waiting.size} ${passed?.entry.record.key}`;
+  for (const { name: ofClass, ledger, pool, inFlight, waiting } of index.classes) {
+    const { activeWeight, demand, contendingWeight, contendingHeld } = ledger;
+    const sums = { activeWeight, demand, contendingWeight, contendingHeld, inFlight, waiting, pool: pool.size };
+    for (const [key, value] of Object.entries(sums)) flat[`class ${ofClass}.${key}`] = value;
+  }
+  for (const { ofClass, use, waiting, passed } of index.ladder?.lines ?? []) {
+    flat[`${ofClass} ${use.name} ${use.value}`] = `${use.inFlight} ${waiting.size} ${passed?.entry.record.key}`;
   }
   for (const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders } of index.buckets) {
     const numbers = { weight, inFlight, usedMs, asOf, waiting, places, outsiders };

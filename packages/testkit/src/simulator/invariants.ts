@@ -1,5 +1,6 @@
-import { type GrantedAnswer, widthOf } from "@slotkeeper/protocol";
+import { classOf, type GrantedAnswer, widthOf } from "@slotkeeper/protocol";
 import type { BookRecord, KeptCommit, KeptHost, LeaseRecord, OfferRecord, QueueEvent } from "@slotkeeper/queue";
+import { groupBy } from "../history/group-by.ts";
 import { differenceOf } from "./book-equality.ts";
 import { BudgetRules } from "./budget-rules.ts";
 import { FleetCounts, isCounted } from "./fleet-counts.ts";
@@ -12,7 +13,7 @@ const COMPARED_EVERY = 16;
 
 /**
  * The violations that are checked after every step of every history:
- *   V1 more slots of leases and offers of a host, a bucket or a value of a key than its limit, or a slot without a
+ *   V1 more slots of leases and offers of a host, a bucket, a value of a key or a class than its limit, or a slot without a
  *     required key, in the store; more slots in use than there are among the clients
  *   V2 one slot with two owners; one session with two slots, or answered with two
  *   V3 a fence that is not above all earlier fences of its host, also across a failover
@@ -22,7 +23,7 @@ const COMPARED_EVERY = 16;
  *   V8 an instance that calls the store without end
  *   V9 a poll before the deadline of its session that is answered with a slot which had ended before that poll
  *   V10 a slot granted past an open breaker, or given back without its cooldown or minimum hold (`use-rules.ts`)
- *   V11 a grant of more or fewer slots than were asked for
+ *   V11 a grant of more or fewer slots than were asked for, or of another class
  *   V12 a budget whose level is not what its charges give, or a grant that it cannot pay (`budget-rules.ts`)
  * At the end, without clients:
  *   V7 anything that is left over
@@ -40,6 +41,8 @@ export class Invariants {
   readonly #lost = new Set<string>();
   readonly #slotOf = new Map<string, string>();
   readonly #delivered = new Set<string>();
+  /** The classes of granted slots, by token. */
+  readonly #classes = new Map<string, string>();
   /** When the slots of clients ended in the store, by token. */
   readonly #endedAt = new Map<string, number>();
   readonly #fleet: FleetCounts;
@@ -75,10 +78,11 @@ export class Invariants {
     }
     const leases = changes.puts.filter((record) => record.kind === "lease");
     this.#grantedBy.push(leases.flatMap(({ key }) => (this.#ownerOf.has(key) ? [] : [key])));
-    for (const { key, session, fence } of leases.sort((a, b) => a.fence - b.fence)) {
+    for (const { key, session, fence, charge } of leases.sort((a, b) => a.fence - b.fence)) {
       const owner = this.#ownerOf.get(key);
       if (owner !== undefined && owner !== session) this.#fault("V2", `${key} granted to ${owner} and ${session}`);
       if (owner !== undefined) continue;
+      this.#classes.set(key, classOf(charge?.asked));
       this.#ownerOf.set(key, session);
       if (fence <= (this.#fences.get(host) ?? 0)) this.#fault("V3", `fence ${fence} of ${session} at ${host}`);
       this.#fences.set(host, Math.max(fence, this.#fences.get(host) ?? 0));
@@ -91,6 +95,9 @@ export class Invariants {
     const { id, host, arrivedAt, deadlineAt } = claims;
     const asked = widthOf(claims.demand);
     if (width !== asked) this.#fault("V11", `${id} asked for ${asked} slots and got ${width}`);
+    const named = this.#classes.get(slotToken) ?? classOf(claims.demand);
+    if (named !== classOf(claims.demand))
+      this.#fault("V11", `${id} asked for class ${classOf(claims.demand)} and got a slot of ${named}`);
     const session = `${id} of ${arrivedAt}`;
     const before = this.#slotOf.get(session) ?? slotToken;
     // An instance may answer with the slot of a lost commit before it knows of the loss.
@@ -160,14 +167,20 @@ export class Invariants {
     if (new Set(leases.map(({ session }) => session)).size < leases.length) {
       this.#fault("V2", `a session holds two slots at ${host}`);
     }
-    const inside = of(kept, "waiter").filter(({ isInside }) => isInside).length;
-    if (maxWaitersPerHost > 0 && inside > maxWaitersPerHost) this.#fault("V1", `${inside} in the pool of ${host}`);
+    const pools = groupBy(
+      of(kept, "waiter").filter(({ isInside }) => isInside),
+      ({ demand }) => classOf(demand),
+    );
+    for (const [name, { length }] of pools)
+      if (maxWaitersPerHost > 0 && length > maxWaitersPerHost)
+        this.#fault("V1", `${length} in the pool of class ${name} at ${host}`);
     for (const bucket of new Set(held.map(({ bucket }) => bucket))) {
       const own = widthsOf(held.filter((one) => one.bucket === bucket));
       const isOver = bucket !== "" && maxSlotPerIp > 0 && own > maxSlotPerIp;
       if (isOver) this.#fault("V1", `${own} slots of bucket ${bucket} at ${host}, limit ${maxSlotPerIp}`);
     }
     this.#checkKeys(host, held);
+    this.#checkClasses(host, held);
     for (const text of this.uses.kept(kept, now)) this.#fault("V10", text);
     this.#checkHands(host, maxSlotPerHost);
   }
@@ -183,6 +196,15 @@ export class Invariants {
         if (value !== undefined && own > slots)
           this.#fault("V1", `${own} slots of ${name} ${value} at ${host}, limit ${slots}`);
       }
+    }
+  }
+
+  #checkClasses(host: string, held: readonly (LeaseRecord | OfferRecord)[]): void {
+    for (const [name, { ceiling = Number.POSITIVE_INFINITY }] of Object.entries(
+      this.#world.plan.config.classes ?? {},
+    )) {
+      const own = widthsOf(held.filter(({ charge }) => classOf(charge?.asked) === name));
+      if (own > ceiling) this.#fault("V1", `${own} slots of class ${name} at ${host}, ceiling ${ceiling}`);
     }
   }
 

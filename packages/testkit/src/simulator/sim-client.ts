@@ -45,14 +45,16 @@ export class SimClient {
   async #begin(): Promise<SessionClaims | undefined> {
     const { random } = this.#world;
     const id = this.#world.newId();
-    const named = random.chance(0.5) ? { requestId: id } : { sessionId: id };
+    const identity = random.chance(0.5) ? { requestId: id } : { sessionId: id };
+    const named = this.#class();
     const own = {
       bucket: this.#bucket,
-      width: this.#width(),
+      class: named,
+      width: this.#width(named),
       ...this.#cost(),
       ...this.#keys(),
-      ...named,
-      ...this.#window(named),
+      ...identity,
+      ...this.#window(identity),
     };
     const request = { host: this.#host, hostname: this.#host, ...own };
     for (let attempt = 0; attempt < 3; attempt++) {
@@ -60,7 +62,8 @@ export class SimClient {
       const { throttleWindowMs } = request;
       const window = throttleWindowMs === undefined ? {} : { throttleTimeWindowSeconds: throttleWindowMs / 1000 };
       const { width, cost, keys } = request;
-      const ask = { hostname: this.#host, ipBucket: this.#bucket, requestId: id, width, cost, keys, ...window };
+      const demand = { width, cost, keys, class: named };
+      const ask = { hostname: this.#host, ipBucket: this.#bucket, requestId: id, ...demand, ...window };
       const answer = await this.#call("acquire", ask, (queue) => queue.begin(request));
       if (this.#vanishes()) return undefined;
       if (answer?.result === "pending") return answer.session;
@@ -69,8 +72,15 @@ export class SimClient {
     return undefined;
   }
 
+  /** At a host with classes, one of them or none. */
+  #class(): string | undefined {
+    const { ofClasses, plan } = this.#world;
+    const names = Object.keys(plan.config.classes ?? {});
+    return names.length === 0 ? undefined : ofClasses.pick([undefined, ...names]);
+  }
+
   /** At most what the limits can ever allow. */
-  #width(): number {
+  #width(named = "default"): number {
     const { random, plan } = this.#world;
     const { maxSlotPerHost = 1, maxSlotPerIp = 0 } = plan.config;
     const isLimited = this.#bucket !== "" && maxSlotPerIp > 0;
@@ -78,6 +88,7 @@ export class SimClient {
     const most = Math.min(
       isLimited ? maxSlotPerIp : maxSlotPerHost,
       maxSlotPerHost,
+      plan.config.classes?.[named]?.ceiling ?? maxSlotPerHost,
       ...ofKeys.map(({ slots = maxSlotPerHost }) => slots),
     );
     return random.chance(plan.wide) ? random.int(1, most) : 1;

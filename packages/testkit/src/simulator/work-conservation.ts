@@ -1,4 +1,4 @@
-import { widthOf } from "@slotkeeper/protocol";
+import { classOf, widthOf } from "@slotkeeper/protocol";
 import type { KeptHost, RecordKind, RecordOf, WaiterRecord } from "@slotkeeper/queue";
 import type { SimInstance } from "./sim-instance.ts";
 import type { World } from "./world.ts";
@@ -85,15 +85,31 @@ export class WorkConservation {
     };
     const inside = waiters.filter(({ isInside }) => isInside);
     // One of these must give its place to a waiter outside.
-    const isHiding = inside.some(({ key, bucket }) => isBlocked(bucket, Math.min) && !isOffered(kept, key));
-    const mayEnter = (name: string) =>
-      name === "" || maxWaitersPerIp <= 0 || inside.filter(({ bucket }) => bucket === name).length < maxWaitersPerIp;
+    const isHiding = (waiter: WaiterRecord) =>
+      inside.some((one) => isOfClass(one, waiter) && isBlocked(one.bucket, Math.min) && !isOffered(kept, one.key));
+    const mayEnter = (waiter: WaiterRecord) => {
+      const ofLine = inside.filter((one) => isOfClass(one, waiter) && one.bucket === waiter.bucket);
+      return waiter.bucket === "" || maxWaitersPerIp <= 0 || ofLine.length < maxWaitersPerIp;
+    };
     return waiters.find((waiter) => {
       const { bucket, isInside, awayAt, deadlineAt } = waiter;
       if (awayAt !== undefined || deadlineAt <= now || isBlocked(bucket, Math.max)) return false;
+      if (this.#isAtCeiling(kept, waiter, now)) return false;
       if (enforced.some((name) => hasRival(kept, waiter, name, now))) return false;
-      return (isInside || (isHiding && mayEnter(bucket))) && this.#isPolled(kept.host, waiter);
+      return (isInside || (isHiding(waiter) && mayEnter(waiter))) && this.#isPolled(kept.host, waiter);
     });
+  }
+
+  /** Whether the ceiling of its class may have no room for a waiter, or for the widest of its class, which holds it back. */
+  #isAtCeiling(kept: KeptHost, { demand }: WaiterRecord, now: number): boolean {
+    const name = classOf(demand);
+    const { ceiling } = this.#world.plan.config.classes?.[name] ?? {};
+    if (ceiling === undefined) return false;
+    const held = [...of(kept, "lease").filter(({ endsAt }) => endsAt > now), ...of(kept, "offer")];
+    const own = held.filter(({ charge }) => classOf(charge?.asked) === name);
+    const waiting = of(kept, "waiter").filter((one) => classOf(one.demand) === name);
+    const widest = Math.max(...waiting.map((one) => widthOf(one.demand)));
+    return own.reduce((sum, { width }) => sum + width, 0) + widest > ceiling;
   }
 
   /** Whether the instance that the record names runs and holds a poll. */
@@ -140,4 +156,8 @@ function isCooling(kept: KeptHost, bucket: string, now: number): boolean {
 
 export function of<K extends RecordKind>({ records }: KeptHost, kind: K): RecordOf<K>[] {
   return records.filter((record): record is RecordOf<K> => record.kind === kind);
+}
+
+function isOfClass(one: WaiterRecord, other: WaiterRecord): boolean {
+  return classOf(one.demand) === classOf(other.demand);
 }

@@ -1,5 +1,6 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { Random } from "../random/random.ts";
+import { randomClasses } from "../reference/random-classes.ts";
 
 /** What the seed decides before the run. */
 export interface WorldPlan {
@@ -38,7 +39,7 @@ export interface WorldPlan {
   readonly wide: number;
 }
 
-export function planWorld(random: Random, ofKeys: Random): WorldPlan {
+export function planWorld(random: Random, ofKeys: Random, ofClasses: Random): WorldPlan {
   const store = random.pick(["calm", "brisk", "rough"] as const);
   const isQuiet = random.chance(0.2);
   const upTo = (most: number) => (isQuiet ? 0 : random.next() * most);
@@ -71,7 +72,9 @@ export function planWorld(random: Random, ofKeys: Random): WorldPlan {
     cancels: upTo(0.1),
     wide: random.pick([0, 0, 0.2, 0.6]),
   };
-  return { ...plan, config: withMoreBudgets(plan) };
+  const config = withMoreBudgets(plan);
+  const classes = ofClasses.chance(0.3) ? randomClasses(config, ofClasses) : {};
+  return { ...plan, config: Object.keys(classes).length > 0 ? { ...config, classes } : config };
 }
 
 /** By numbers that are drawn already: another draw would change the histories of all seeds. */

@@ -51,6 +51,8 @@ const LEFT_OVER_MS = 5_000;
 export class World {
   readonly plan: WorldPlan;
   readonly random: Random;
+  /** Chooses the classes of requests. */
+  readonly ofClasses: Random;
   readonly clock = new VirtualClock();
   readonly history = new History(this.clock);
   /** What the clients see, for the independent checker. */
@@ -76,8 +78,10 @@ export class World {
     this.#plant = plant;
     this.#mostEnds = MOST_ENDS[seed % MOST_ENDS.length] as number;
     this.random = new Random(seed);
-    // Keys have a source of their own: without them, a seed is the same history as before there were keys.
-    this.plan = planWorld(this.random, new Random(seed ^ 0x6b6579));
+    // Keys and classes have sources of their own: without them, a seed is the same history as before there were any. By the
+    // number of classes, the seeds of known bugs have none.
+    this.ofClasses = new Random(seed ^ 0x1db7bb1);
+    this.plan = planWorld(this.random, new Random(seed ^ 0x6b6579), this.ofClasses);
     this.network = new Network(this.clock, this.random, this.plan);
     this.holds = new ClientHolds(() => this.clock.now());
     this.storeClock = new SkewedClock(this.clock);

@@ -76,6 +76,20 @@ describe("HIST14: budgets", () => {
     expect(after(30_100, 30_050)).toEqual([]);
   });
 
+  test("a debt does not count for its own grant, nor for others at the same time: they may have come before", () => {
+    const script = new Script(FACTS);
+    const first = script.session(spend(10)).granted(20, 20, charged(10));
+    first.release(20, 200, { used: { tokens: 14 } });
+    expect(script.broken()).toEqual([]);
+    const shared = new Script(FACTS);
+    shared
+      .session(spend(1))
+      .granted(0, 10, charged(1))
+      .release(20, 200, { used: { tokens: 5 } });
+    shared.session(spend(9)).granted(21, 21, charged(9)).release(30);
+    expect(shared.broken()).toEqual([]);
+  });
+
   test("a charge is the cost of the request, or the default", () => {
     const broken = (ask: object, tokens: number) => {
       const script = new Script(FACTS);

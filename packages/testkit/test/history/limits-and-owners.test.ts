@@ -83,7 +83,11 @@ test("HIST1: a grant that states a limit which was never in force is found; with
   expect(script.broken()).toEqual(["HIST1"]);
   const unknown = new Script();
   unknown.lines.length = 0;
-  for (const at of [10, 11]) unknown.session().granted(0, at).release(100);
+  for (const at of [10, 11])
+    unknown
+      .session({ keys: { tenant: "t" } })
+      .granted(0, at)
+      .release(100);
   expect(unknown.broken()).toEqual([]);
   unknown.session().granted(0, 12).release(100);
   expect(unknown.broken()).toEqual(["HIST1"]);

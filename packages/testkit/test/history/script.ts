@@ -7,6 +7,7 @@ interface Ask {
   readonly waitMs?: number;
   readonly throttleTimeWindowSeconds?: number;
   readonly cost?: { readonly [budget: string]: number };
+  readonly class?: string;
   readonly keys?: { readonly [name: string]: string };
 }
 

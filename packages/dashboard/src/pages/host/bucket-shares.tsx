@@ -46,6 +46,7 @@ function Cells({ share: { bucket, usedMs, fairMs, positions } }: { share: Share 
     <>
       <div role="cell" class="cell-name">
         <BucketName bucket={bucket.bucket} />
+        {bucket.class === undefined ? null : <span class="quiet"> {bucket.class}</span>}
         {bucket.weight === 1 ? null : <span class="quiet"> weight {bucket.weight}</span>}
       </div>
       <div role="cell" class="cell-number">

@@ -17,7 +17,7 @@ export function Budgets({ host: { budgets = [] }, session }: BudgetsProps) {
         <h2 id="budgets-title">Budgets</h2>
         <p class="quiet">{plural(budgets.length, "budget")}, in the whole fleet</p>
       </div>
-      <ul class="budgets">
+      <ul class="meters">
         {budgets.map((budget) => (
           <Budget key={budget.name} budget={budget} isAwaited={session?.blockedBy === `budget:${budget.name}`} />
         ))}
@@ -32,9 +32,9 @@ function Budget({ budget, isAwaited }: { budget: BudgetState; isAwaited: boolean
   // A debt is at most one limit.
   const share = isInDebt ? Math.min(1, -available / limit) : available / burst;
   return (
-    <li class="budget" data-debt={isInDebt} data-awaited={isAwaited}>
-      <p class="budget-head">
-        <span class="budget-name">{name}</span>
+    <li class="meter" data-debt={isInDebt} data-awaited={isAwaited}>
+      <p class="meter-head">
+        <span class="meter-name">{name}</span>
         {isShadow ? (
           <span class="badge quiet" title="Charged and counted, but no request waits for it">
             shadow
@@ -45,7 +45,7 @@ function Budget({ budget, isAwaited }: { budget: BudgetState; isAwaited: boolean
             awaited
           </span>
         ) : null}
-        <span class="budget-left">
+        <span class="meter-left">
           {isInDebt ? `${unitsOf(-available)} in debt` : unitsOf(available)}
           {isInDebt ? null : <span class="quiet"> of {unitsOf(burst)} left</span>}
         </span>

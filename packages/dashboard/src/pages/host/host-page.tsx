@@ -8,6 +8,7 @@ import { GrantsTile, SlotsTile, WaitingTile, WaitsTile } from "../overview.tsx";
 import { BucketShares } from "./bucket-shares.tsx";
 import { Budgets } from "./budgets.tsx";
 import { BusiestKeys } from "./busiest-keys.tsx";
+import { Classes } from "./classes.tsx";
 import { HostActions } from "./host-actions.tsx";
 import { Queue } from "./queue.tsx";
 import { SlotCells } from "./slot-cells.tsx";
@@ -47,6 +48,7 @@ function KnownHost({ watch, view, host }: { watch: HostWatch; view: HostView; ho
       <Heading watch={watch} view={view} host={host} />
       <SlotCells view={view} host={host} session={session} refresh={() => watch.refresh()} />
       <Budgets host={host} session={session} />
+      <Classes host={host} session={session} />
       {session === undefined ? null : (
         <WhyPanel session={session} isChosen={session.session === chosen} host={host} view={view} />
       )}

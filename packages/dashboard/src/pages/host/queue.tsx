@@ -77,7 +77,7 @@ function Cells({ index, host, session, at, chosen, onChoose }: CellsProps) {
       </div>
     );
   }
-  const { position, bucket, width, arrivedAt, blockedBy, isAwake } = session;
+  const { position, bucket, width, class: ofClass, arrivedAt, blockedBy, isAwake } = session;
   const forecast = forecastMs(session, host);
   return (
     <>
@@ -93,7 +93,8 @@ function Cells({ index, host, session, at, chosen, onChoose }: CellsProps) {
         </button>
       </div>
       <div role="cell" class="cell-name">
-        <BucketName bucket={bucket} /> {width > 1 ? <span class="badge quiet">{plural(width, "slot")}</span> : null}
+        <BucketName bucket={bucket} /> {ofClass === undefined ? null : <span class="badge quiet">{ofClass}</span>}{" "}
+        {width > 1 ? <span class="badge quiet">{plural(width, "slot")}</span> : null}
       </div>
       <div role="cell" class="cell-number">
         {duration(Math.max(0, at - arrivedAt))}

@@ -74,16 +74,17 @@ interface CellProps {
 }
 
 function Cell({ number, slot, at, isAwaited, leaseMs, onRevoke }: CellProps) {
-  const { bucket, width, heldMs, endsInMs, isReleased, isProbe } = slot;
+  const { bucket, width, class: ofClass, heldMs, endsInMs, isReleased, isProbe } = slot;
   const left = leaseMs <= 0 ? 0 : Math.max(0, endsInMs / leaseMs);
   return (
     <li class="cell" data-ending={!isReleased && endsInMs < 5_000} data-awaited={isAwaited}>
       <p class="cell-holder">
         <BucketName bucket={bucket} />
+        {ofClass === undefined ? null : <span class="badge quiet">{ofClass}</span>}
         {width > 1 ? <span class="badge quiet">{plural(width, "slot")}</span> : null}
         {isProbe ? <span class="badge breaker-testing">trial</span> : null}
         {isAwaited ? (
-          <span class="badge load-queueing" title="The session below waits for a slot of its own bucket">
+          <span class="badge load-queueing" title="The session below waits for a slot of its own bucket or class">
             awaited
           </span>
         ) : null}

@@ -1,7 +1,7 @@
 import type { Book } from "../../book/book.ts";
 import type { Bucket } from "../../book/bucket.ts";
 import { charge } from "../../book/use.ts";
-import type { Order, Ranking } from "../contract.ts";
+import type { Order, OverCeiling, Ranking } from "../contract.ts";
 import { PlainOrder } from "../plain-order.ts";
 import { NEW_HEAD, NEW_LINE, type WeightedHead, type WeightedLine, type WeightedSettings } from "./numbers.ts";
 import { afterTurn, halved, Turns, virtualTime } from "./turns.ts";
@@ -23,10 +23,10 @@ export class WeightedOrder implements Order {
   readonly #cold: Order;
   readonly #hot: PlainOrder;
 
-  constructor(settings: WeightedSettings, cold: Order) {
+  constructor(ofClass: string, settings: WeightedSettings, cold: Order) {
     this.#settings = settings;
     this.#cold = cold;
-    this.#hot = new PlainOrder(() => new Turns(settings.scheduler));
+    this.#hot = new PlainOrder(ofClass, () => new Turns(settings.scheduler));
   }
 
   add(line: Bucket): void {
@@ -49,6 +49,10 @@ export class WeightedOrder implements Order {
 
   first(book: Book): Bucket | undefined {
     return this.#inForce(book).first(book);
+  }
+
+  overCeiling(): readonly OverCeiling[] {
+    return [];
   }
 
   newRanking(book: Book): Ranking {

@@ -1,4 +1,4 @@
-import { LIVE_LIMITS, type LiveLimitKey, SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
+import { LIVE_LIMITS, type LiveLimitKey, SEMAPHORE_PREFIX, sumOfFloors } from "@slotkeeper/protocol";
 import { BreakerCallSchema, LiveLimitsSchema, PauseCallSchema } from "@slotkeeper/protocol/schemas";
 import type { LiveLimits, Operation } from "@slotkeeper/queue";
 import type { LogFields } from "../../log/logger.ts";
@@ -28,8 +28,31 @@ export const limits: Handler<OperatorContext> = async (exchange, context, body) 
     return;
   }
   const operation: Operation = { kind: "limits", ...named, limits: liveLimits(checked.value) };
-  await act(exchange, context, "limits", operation, { ...named, limits: { ...checked.value } });
+  await act(exchange, context, "limits", operation, { ...named, limits: { ...checked.value } }, () =>
+    tooFewSlots(checked.value.maxSlotPerHost, named, context),
+  );
 };
+
+/** Floors leave at least one slot, of the limits that are in force in the store. */
+async function tooFewSlots(
+  slots: number | undefined,
+  { host, hostname }: NamedHost,
+  { telemetry, live }: OperatorContext,
+): Promise<FieldProblem | undefined> {
+  if (slots === undefined) return undefined;
+  const stored = (await telemetry.reader.hosts([host])).get(host);
+  const classes =
+    stored === undefined
+      ? live.hosts.policyOf(hostname).classes
+      : Object.fromEntries(stored.classes.map((one) => [one.name, one]));
+  const floors = sumOfFloors(classes);
+  if (floors === 0 || slots > floors) return undefined;
+  const field = "maxSlotPerHost";
+  return {
+    field,
+    message: `Expected \`${field}\` to be above ${floors}, the sum of the floors of the host's classes, got ${slots}`,
+  };
+}
 
 export const breaker: Handler<OperatorContext> = async (exchange, context, body) => {
   const checked = breakerCall.check(body);
@@ -91,12 +114,18 @@ async function act(
   action: AuditedAction,
   operation: Operation,
   fields: LogFields,
+  problem?: () => Promise<FieldProblem | undefined>,
 ): Promise<void> {
   let isDone: boolean;
   try {
     const unknown = operation.kind === "revoke" ? undefined : await unknownHost(exchange, operation, context);
     if (unknown !== undefined) {
       exchange.problem("NOT_FOUND", unknown);
+      return;
+    }
+    const found = await problem?.();
+    if (found !== undefined) {
+      exchange.problem("BAD_FIELDS", undefined, { errors: [found] });
       return;
     }
     isDone = await withinPatience(context.queue.operate(operation));

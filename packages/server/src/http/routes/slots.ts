@@ -2,10 +2,10 @@ import type { ReleaseCall, ReleaseReply } from "@slotkeeper/protocol";
 import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkeeper/protocol/schemas";
 import type { ReleaseAccepted } from "@slotkeeper/queue";
 import { NO_HOST, namedHost } from "../../queue/host-key.ts";
-import { fieldName, validator } from "../../words/validator.ts";
+import { type FieldProblem, fieldName, validator } from "../../words/validator.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
-import { type Exchange, fieldsOf } from "../exchange.ts";
+import { type Exchange, fieldsOf, type JsonObject } from "../exchange.ts";
 import { aMoment, withinPatience } from "../store-patience.ts";
 
 const releaseCall = validator(ReleaseSchema);
@@ -13,18 +13,20 @@ const renewCall = validator(RenewSchema);
 const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
+const NO_PROBLEMS: readonly FieldProblem[] = [];
+
 /** Sends the release to the store in the background, even if this connection breaks. The token names the host. */
 export const release: Handler<CallerContext> = async (exchange, { queue, traces }, body) => {
   const checked = releaseCall.check(body);
-  const problems = "problems" in checked ? checked.problems : [];
+  const problems = "problems" in checked ? checked.problems : NO_PROBLEMS;
   const errors = problems.filter(({ field }) => field === "slotToken");
   if (errors.length > 0) {
     exchange.problem("BAD_FIELDS", undefined, { errors });
     return;
   }
   // A slot that is not released costs more than an invalid field. The engine ignores the invalid amounts in `used`.
-  const bad = new Set(problems.map(({ field }) => field));
-  const call = Object.fromEntries(Object.entries(body).filter(([key]) => !bad.has(key))) as ReleaseCall;
+  const bad = problems.map(({ field }) => field);
+  const call = (bad.length === 0 ? body : without(body, bad)) as ReleaseCall;
   const { slotToken, hitUpstreamAtMs, status, used, now } = call;
   // Before the release, because that may answer the next waiter.
   traces?.holds(exchange, slotToken, 0);
@@ -33,14 +35,25 @@ export const release: Handler<CallerContext> = async (exchange, { queue, traces 
   const accepted = await aMoment<ReleaseAccepted>((onAccepted) =>
     queue.release({ slotToken, hitUpstreamAtMs, callerNow: now, status, used }, onAccepted),
   );
-  const ignored = new Set([...bad].filter((field) => /^used\b/.test(field)));
-  for (const name of accepted?.ignored ?? []) ignored.add(fieldName(["used", name]));
+  const ignored = ignoredOf(bad, accepted);
   exchange.json({
     result: "ok",
     ...(accepted?.isHeld === false ? { released: false } : {}),
-    ...(ignored.size > 0 ? { ignored: [...ignored] } : {}),
+    ...(ignored.length > 0 ? { ignored } : {}),
   } satisfies ReleaseReply);
 };
+
+function without(body: JsonObject, fields: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(body).filter(([key]) => !fields.includes(key)));
+}
+
+/** The amounts in `used` that were invalid, or that the engine ignored. */
+function ignoredOf(bad: readonly string[], accepted: ReleaseAccepted | undefined): string[] {
+  const ignored = accepted?.ignored ?? [];
+  if (bad.length === 0 && ignored.length === 0) return [];
+  const invalid = bad.filter((field) => /^used\b/.test(field));
+  return [...new Set([...invalid, ...ignored.map((name) => fieldName(["used", name]))])];
+}
 
 export const renew: Handler<CallerContext> = async (exchange, { queue, log, traces }, body) => {
   const fields = fieldsOf(exchange, body, renewCall);

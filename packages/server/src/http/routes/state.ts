@@ -103,14 +103,9 @@ function hostState(
     ...hostRow(host, here, stored, { now, openMs }),
     limits: live.hosts.limitsOf(hostname, stored),
     ...(stored === undefined ? {} : { progressMs: stored.progress }),
-    buckets: (stored?.buckets ?? []).map(({ bucket, weight, inFlight, waiting, usedMs }) => ({
-      bucket,
-      weight,
-      inFlight,
-      waiting,
-      usedMs,
-    })),
+    buckets: [...(stored?.buckets ?? [])],
     ...(stored === undefined || stored.budgets.length === 0 ? {} : { budgets: stored.budgets.map(budgetState) }),
+    ...(stored === undefined || stored.classes.length === 0 ? {} : { classes: [...stored.classes] }),
     keys: (stored?.keys ?? []).map(({ slots, budgets, ...key }) => ({
       ...key,
       ...(slots === undefined ? {} : { slots }),
@@ -119,8 +114,9 @@ function hostState(
     slots: [...(stored?.leases ?? [])],
     sessions: inOrder(looked?.waiting ?? [])
       .slice(from, from + count)
-      .map(({ blockedBy, estimatedWaitMs, cost, ...session }) => ({
+      .map(({ blockedBy, estimatedWaitMs, cost, class: named, ...session }) => ({
         ...session,
+        ...(named === undefined ? {} : { class: named }),
         ...(cost === undefined ? {} : { cost }),
         ...(blockedBy === undefined ? {} : { blockedBy }),
         ...(estimatedWaitMs === undefined ? {} : { estimatedWaitMs }),

@@ -1,6 +1,6 @@
 /**
- * HIST7  Inside a bucket, waiters with the same keys are served in the order of their arrival: a session whose poll is open is not
- *     overtaken by one of its bucket that began after the first had certainly arrived. In a fleet an offer may lapse; there
+ * HIST7  Inside a line, the requests of one class and bucket with the same keys, waiters are served in the order of their arrival: a
+ *     session whose poll is open is not overtaken by one of its line that began after the first had certainly arrived. In a fleet an offer may lapse; there
  *     a session is not overtaken twice by sessions that arrive more than `promptMs` apart.
  *
  * The order of two grants is that of their fences. The poll of the session must be open for the whole time in which the
@@ -15,11 +15,11 @@ import { groupBy } from "../group-by.ts";
 import type { History, Session, Slot } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
 import type { Span } from "../spans.ts";
-import { mayFillPool, openPolls, type Timing, timingOf } from "../waiting.ts";
+import { lineOf, mayFillPool, openPolls, type Timing, timingOf } from "../waiting.ts";
 
 export const arrivalOrder: Rule = {
   name: "HIST7",
-  title: "first come, first served inside a bucket",
+  title: "first come, first served inside a class and bucket",
   judge(history) {
     const found = new Findings("HIST7", history);
     for (const [host, sessions] of history.byHost()) {
@@ -30,8 +30,8 @@ export const arrivalOrder: Rule = {
       } else if (mayFillPool(history, host, sessions)) found.unjudged.add("the waiter pool of a host may be full");
       else {
         const graceMs = instances > 1 ? timing.promptMs : 0;
-        for (const ofBucket of groupBy(sessions, lineOf).values()) {
-          judgeBucket(history, ofBucket, timing, graceMs, found);
+        for (const ofLine of groupBy(sessions, keyedLineOf).values()) {
+          judgeLine(history, ofLine, timing, graceMs, found);
         }
       }
     }
@@ -40,8 +40,8 @@ export const arrivalOrder: Rule = {
 };
 
 /** Keys hold back single requests. Those with the same keys are served in the order of their arrival, too. */
-function lineOf({ bucket, keys }: Session): string {
-  return JSON.stringify([bucket, Object.entries(keys).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
+function keyedLineOf(session: Session): string {
+  return JSON.stringify([lineOf(session), Object.entries(session.keys).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
 /** A session that may be overtaken. */
@@ -54,7 +54,7 @@ interface Waiter {
   overtaken: { readonly by: Slot; readonly at: number } | undefined;
 }
 
-function judgeBucket(history: History, sessions: readonly Session[], timing: Timing, graceMs: number, found: Findings) {
+function judgeLine(history: History, sessions: readonly Session[], timing: Timing, graceMs: number, found: Findings) {
   const waiters = sessions
     .map((session) => waiterOf(session, timing))
     .filter(({ polls }) => polls.length > 0)

@@ -6,7 +6,8 @@
  * A grant was charged between its first call, or the last time at which it certainly waited, and the arrival of its answer. An
  * offer may have been charged up to `collectMs` before the session got it. Of a grant with a release that says `used`, only
  * that part counts, even if the release had no effect. A canceled one counts nothing. A debt counts if the release was answered
- * while the lease certainly ran. It counts at most `limit`: the rest of what is missing then may be given back later.
+ * while the lease certainly ran, for grants that were asked for later: one at the same time may have come before it, as its own
+ * did. It counts at most `limit`: the rest of what is missing then may be given back later.
  *
  * Not judged: hosts whose configuration changes, budgets in shadow mode, and times with lost commits or a jump of the
  * store's clock. Cost: O(n) for each of n grants, at most `MOST` of them.
@@ -32,6 +33,14 @@ interface Charged {
 
 /** `of`: a budget of one value of a key. */
 type Judged = BudgetFacts & { readonly of?: string };
+/** From a time on, no more than the budget holds and gets is charged, less what is missing from it then. */
+interface Start {
+  readonly at: number;
+  readonly missing: number;
+  readonly slot: Slot;
+  /** Whether a grant was certainly charged after the start. */
+  readonly isBefore: (grant: Charged) => boolean;
+}
 
 export const budgets: Rule = {
   name: "HIST14",
@@ -86,8 +95,8 @@ function judgeBudget(
   const grants = slots.flatMap((slot) => chargeOf(history, slot, name, budget, found));
   found.judged += grants.length;
   grants.sort((a, b) => a.until - b.until);
-  const starts = [
-    ...grants.map(({ from, slot }) => ({ at: from, after: from, amount: 0, slot })),
+  const starts: Start[] = [
+    ...grants.map(({ from: at, slot }) => ({ at, missing: 0, slot, isBefore: ({ from }: Charged) => at <= from })),
     ...slots.flatMap((slot) => debtOf(history, slot, name, budget)),
   ];
   for (const start of starts) judgeFrom(history, host, start, grants, name, budget, found);
@@ -97,17 +106,17 @@ function judgeBudget(
 function judgeFrom(
   history: History,
   host: string,
-  { at, after, amount, slot: first }: { at: number; after: number; amount: number; slot: Slot },
+  { at, missing, slot: first, isBefore }: Start,
   grants: readonly Charged[],
   name: string,
   { limit, perSeconds, burst = limit, of }: Judged,
   found: Findings,
 ): void {
   const doubtedFrom = history.faults.doubtedFrom(at);
-  let sum = amount;
+  let sum = missing;
   let count = 0;
   for (const grant of grants) {
-    if (grant.from < after || grant.until < at) continue;
+    if (!isBefore(grant) || grant.until < at) continue;
     if (grant.until >= doubtedFrom || count >= MOST) return;
     sum += grant.amount;
     count++;
@@ -148,7 +157,7 @@ function chargedFrom(history: History, session: Session, arrivedAt: number): num
 }
 
 /** After a release that used more than was charged, at least this is missing from the budget. */
-function debtOf(history: History, slot: Slot, name: string, budget: Judged) {
+function debtOf(history: History, slot: Slot, name: string, budget: Judged): Start[] {
   const { session, releases, revocations } = slot;
   const [release] = releases;
   const charged = chargedTo(slot, name, budget);
@@ -160,8 +169,8 @@ function debtOf(history: History, slot: Slot, name: string, budget: Judged) {
     session.cancels.length + revocations.length === 0 &&
     certainEnd(history, slot) >= release.sentAt;
   if (!isCertain) return [];
-  const amount = Math.min(used - charged, budget.limit);
-  return [{ at: release.sentAt, after: release.answeredAt, amount, slot }];
+  const missing = Math.min(used - charged, budget.limit);
+  return [{ at: release.sentAt, missing, slot, isBefore: ({ from }) => release.answeredAt < from }];
 }
 
 function usedOf(used: { readonly [name: string]: number }, name: string): number[] {

@@ -1,15 +1,16 @@
 /**
  * HIST8  Two buckets of a host that both always have waiters, from the time when the host was new, stay within
  *     |u/w - u'/w'| <= H/w + H/w' (docs/explanation/fairness.md): u is the slot time of a bucket, w its weight, and H the
- *     longest hold of the host. With requests for up to W > 1 slots, 2 W times that. What they had used when both began to
- *     wait is added on both sides.
+ *     longest hold of the host. With requests for up to W > 1 slots, or classes, 2 W times that. What they had used when both
+ *     began to wait is added on both sides. At a host with classes the same holds for two buckets of one class, and for two
+ *     classes.
  *
  * The slot time of the bucket that is ahead counts while its clients certainly hold their slots; that of the other while
  * they possibly do.
  *
  * Not promised: anything about hosts with limits per bucket below the host's, cooldown, spacing, a changed
  * configuration, the weighted scheduler, `order: "fifo"`, named semaphores, or a waiter pool that may be full; nothing
- * after a fault or a reported failure. Only the first common wait is judged, of the {@link MOST_BUCKETS} buckets with the
+ * after a fault or a reported failure; nothing about a class with a floor or a ceiling compared with another. Only the first common wait is judged, of the {@link MOST_RIVALS} buckets (or classes) with the
  * most grants. Cost: O(n log n + n b) for b buckets.
  */
 
@@ -20,7 +21,7 @@ import { Findings, type Rule } from "../rule.ts";
 import { firstCommon, joined, lengthBefore, type Span, type WideSpan } from "../spans.ts";
 import { mayFillPool, mayHold, type Timing, timingOf, waits, widestOf } from "../waiting.ts";
 
-const MOST_BUCKETS = 24;
+const MOST_RIVALS = 24;
 /** Use is compared at this number of times. */
 const LOOKS = 200;
 
@@ -57,8 +58,9 @@ function unfit(history: History, host: string, sessions: readonly Session[], con
   return undefined;
 }
 
-interface BucketUse {
-  readonly bucket: string;
+/** A bucket, a bucket of one class, or a class. */
+interface Rival {
+  readonly name: string;
   readonly weight: number;
   readonly sessions: readonly Session[];
   readonly certain: readonly WideSpan[];
@@ -74,27 +76,64 @@ function judgeHost(
   config: Config,
   found: Findings,
 ): void {
-  const buckets = [...groupBy(sessions, ({ bucket }) => bucket)]
-    .map(([bucket, ofBucket]) => useOf(history, bucket, ofBucket, timing, config.weights[bucket] ?? 1))
-    .sort((a, b) => b.certain.length - a.certain.length)
-    .slice(0, MOST_BUCKETS);
-  const holds = buckets.flatMap(({ possible }) => possible);
   const widest = widestOf(sessions);
-  for (const one of buckets) {
-    for (const other of buckets) {
+  const factor = widest > 1 || config.hasClasses ? 2 * widest : 1;
+  for (const rivals of rivalsOf(history, sessions, timing, config)) {
+    const chosen = rivals.sort((a, b) => b.certain.length - a.certain.length).slice(0, MOST_RIVALS);
+    judgeRivals(
+      history,
+      host,
+      chosen,
+      sessions.flatMap((session) => mayHold(history, session, timing)),
+      factor,
+      found,
+    );
+  }
+}
+
+/** Which share slots among themselves: the buckets of each class, and the classes without floor and ceiling. */
+function rivalsOf(history: History, sessions: readonly Session[], timing: Timing, config: Config): Rival[][] {
+  const classes = [...groupBy(sessions, (session) => session.class)];
+  const lines = classes.map(([name, ofClass]) =>
+    [...groupBy(ofClass, ({ bucket }) => bucket)].map(([bucket, ofLine]) => {
+      const of = config.hasClasses ? ` of class ${JSON.stringify(name)}` : "";
+      const weight = config.weights[bucket] ?? 1;
+      return rivalOf(history, `bucket ${JSON.stringify(bucket)}${of}`, ofLine, timing, weight);
+    }),
+  );
+  const unbound = classes.filter(([name]) => {
+    const { floor = 0, ceiling = Number.POSITIVE_INFINITY } = config.classes[name] ?? {};
+    return floor === 0 && ceiling >= config.maxSlotPerHost;
+  });
+  const ofClasses = unbound.map(([name, ofClass]) =>
+    rivalOf(history, `class ${JSON.stringify(name)}`, ofClass, timing, config.classes[name]?.weight ?? 1),
+  );
+  return [...lines, ofClasses];
+}
+
+function judgeRivals(
+  history: History,
+  host: string,
+  rivals: readonly Rival[],
+  holds: readonly Span[],
+  factor: number,
+  found: Findings,
+): void {
+  for (const one of rivals) {
+    for (const other of rivals) {
       const span = one === other ? undefined : commonWait(history, host, one, other);
       if (span === undefined) continue;
       found.judged++;
       const holdMs = holds.reduce((most, { from, until }) => Math.max(most, Math.min(until, span.until) - from), 0);
-      judgePair(host, one, other, span, widest > 1 ? 2 * widest * holdMs : holdMs, found);
+      judgePair(host, one, other, span, factor * holdMs, found);
     }
   }
 }
 
-function useOf(history: History, bucket: string, sessions: readonly Session[], timing: Timing, weight: number) {
+function rivalOf(history: History, name: string, sessions: readonly Session[], timing: Timing, weight: number): Rival {
   const slots = sessions.flatMap((session) => session.slots);
   return {
-    bucket,
+    name,
     weight,
     sessions,
     certain: slots.map((slot) => ({ from: slot.arrivedAt, until: certainEnd(history, slot), width: slot.width })),
@@ -107,7 +146,7 @@ function useOf(history: History, bucket: string, sessions: readonly Session[], t
 }
 
 /** The first time for which both always have waiters. */
-function commonWait(history: History, host: string, one: BucketUse, other: BucketUse): Span | undefined {
+function commonWait(history: History, host: string, one: Rival, other: Rival): Span | undefined {
   const first = firstCommon(one.waits, other.waits);
   if (first === undefined) return undefined;
   const until = Math.min(first.until, history.failedAt(host));
@@ -115,15 +154,8 @@ function commonWait(history: History, host: string, one: BucketUse, other: Bucke
   return quiet === undefined || quiet.until <= first.from ? undefined : { from: first.from, until: quiet.until };
 }
 
-function judgePair(
-  host: string,
-  ahead: BucketUse,
-  behind: BucketUse,
-  span: Span,
-  holdMs: number,
-  found: Findings,
-): void {
-  const used = ({ weight, possible }: BucketUse, at: number) => lengthBefore(possible, at) / weight;
+function judgePair(host: string, ahead: Rival, behind: Rival, span: Span, holdMs: number, found: Findings): void {
+  const used = ({ weight, possible }: Rival, at: number) => lengthBefore(possible, at) / weight;
   const start = Math.max(used(ahead, span.from), used(behind, span.from));
   const bound = holdMs / ahead.weight + holdMs / behind.weight + 2 * start;
   const stepMs = (span.until - span.from) / LOOKS;
@@ -131,8 +163,7 @@ function judgePair(
     const at = span.from + look * stepMs;
     const lead = lengthBefore(ahead.certain, at) / ahead.weight - used(behind, at);
     if (lead <= bound) continue;
-    const names = [ahead, behind].map(({ bucket }) => JSON.stringify(bucket));
-    const detail = `bucket ${names[0]} has used ${Math.round(lead)} ms per weight more than ${names[1]}, the bound is ${Math.round(bound)} ms`;
+    const detail = `${ahead.name} has used ${Math.round(lead)} ms per weight more than ${behind.name}, the bound is ${Math.round(bound)} ms`;
     const calls = [ahead, behind].map(({ sessions }) => sessions.find(({ calls }) => calls.length > 0)?.calls[0]);
     found.add(host, at, detail, calls);
     return;

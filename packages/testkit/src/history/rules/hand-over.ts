@@ -1,6 +1,7 @@
 /**
  * HIST6  No slot stays free for longer than `promptMs` while a client waits for it: no release is lost, and no slot is
- *     kept back. A client waits if it polls without a pause, and neither its bucket's limit nor its cooldown may stop it.
+ *     kept back. A client waits if it polls without a pause, and neither its bucket's limit or cooldown nor the ceiling of its
+ *     class may stop it.
  *
  * A slot counts as free only if no client can have it: one that was given back is free when that was acknowledged, any
  * other when its lease has ended at the latest. A session with a call that was not answered may have a slot until a later
@@ -49,6 +50,7 @@ export const handOver: Rule = {
 
 interface Hold extends Span {
   readonly bucket: string;
+  readonly class: string;
   readonly width: number;
 }
 
@@ -60,6 +62,7 @@ class HostSlots {
   readonly #found: Findings;
   readonly #holds: readonly Hold[];
   readonly #buckets = new Map<string, readonly Span[]>();
+  readonly #classes = new Map<string, readonly Span[]>();
 
   constructor(history: History, host: string, sessions: readonly Session[], timing: Timing, found: Findings) {
     this.#history = history;
@@ -68,7 +71,7 @@ class HostSlots {
     this.#timing = timing;
     this.#found = found;
     this.#holds = sessions.flatMap((session) =>
-      mayHold(history, session, timing).map((span) => ({ ...span, bucket: session.bucket })),
+      mayHold(history, session, timing).map((span) => ({ ...span, bucket: session.bucket, class: session.class })),
     );
   }
 
@@ -92,16 +95,31 @@ class HostSlots {
     }
   }
 
-  #wasted({ bucket }: Session, wait: Span, free: readonly Span[]): Span | undefined {
+  #wasted({ bucket, class: of }: Session, wait: Span, free: readonly Span[]): Span | undefined {
     const { promptMs } = this.#timing;
     for (const span of inside(free, wait)) {
       if (span.until - span.from <= promptMs) continue;
-      for (const part of inside(this.#freeOf(bucket), span)) {
+      const ofBucket = inside(this.#freeOf(bucket), span);
+      for (const part of ofBucket.flatMap((one) => inside(this.#freeOfClass(of), one))) {
         const quiet = this.#history.faults.quiet(part).find(({ from, until }) => until - from > promptMs);
         if (quiet !== undefined) return quiet;
       }
     }
     return undefined;
+  }
+
+  /** When the class certainly had room below its ceiling for the widest of its requests. */
+  #freeOfClass(of: string): readonly Span[] {
+    let free = this.#classes.get(of);
+    if (free === undefined) {
+      const { endsAt } = this.#history.lines;
+      const ceiling = this.#history.facts.of(this.#host).leastOfClass(of, 0, endsAt);
+      const widest = widestOf(this.#sessions.filter((session) => session.class === of));
+      const holds = this.#holds.filter((hold) => hold.class === of);
+      free = freeSpans(holds, ceiling - (widest - 1), endsAt);
+      this.#classes.set(of, free);
+    }
+    return free;
   }
 
   /** When the bucket was certainly below its limit and without a cooldown. */

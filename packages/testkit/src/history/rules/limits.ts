@@ -1,5 +1,5 @@
 /**
- * HIST1  At no time do clients certainly hold more slots than the host has, or than a bucket or all requests with the same
+ * HIST1  At no time do clients certainly hold more slots than the host has, or than a bucket, a class or all requests with the same
  *     value of a key may have; a request without a required key has none; and a grant states a limit that was in force.
  *
  * A slot is certainly held from the arrival of its answer until its client sends a release or a cancellation, an
@@ -21,7 +21,7 @@ import { Findings, type Rule } from "../rule.ts";
 
 export const limits: Rule = {
   name: "HIST1",
-  title: "limits of hosts, buckets and keys",
+  title: "limits of hosts, buckets, keys and classes",
   judge(history) {
     const found = new Findings("HIST1", history);
     for (const [host, sessions] of history.byHost()) {
@@ -42,6 +42,7 @@ export const limits: Rule = {
       if (isSemaphore) continue;
       judgeBuckets(history, host, sessions, found);
       judgeKeys(history, host, sessions, found);
+      judgeClasses(history, host, sessions, found);
     }
     return found;
   },
@@ -66,7 +67,10 @@ function judgeKeys(history: History, host: string, sessions: readonly Session[],
     for (const [value, ofValue] of groupBy(withKey, ({ keys }) => keys[name] as string)) {
       const slotsOf = ({ keys: { [name]: key } }: Config) =>
         (key?.shadow === true ? undefined : (key?.for?.[value]?.slots ?? key?.slots)) ?? Number.POSITIVE_INFINITY;
-      const most = (from: number, to: number) => Math.max(...facts.during(from, to).map(slotsOf));
+      const most = (from: number, to: number) => {
+        const configs = facts.during(from, to);
+        return configs.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...configs.map(slotsOf));
+      };
       const slots = ofValue.flatMap((session) => session.slots);
       sweep(history, host, slots, most, `slots of the key ${name} = ${JSON.stringify(value)}`, found);
     }
@@ -81,6 +85,15 @@ function judgeRequired(sessions: readonly Session[], keys: readonly [string, Key
     const [slot] = slots;
     if (missing !== undefined && slot !== undefined)
       found.add(host, slot.arrivedAt, `a grant without the required key ${missing[0]}`, [calls[0], slot.grants[0]]);
+  }
+}
+
+function judgeClasses(history: History, host: string, sessions: readonly Session[], found: Findings): void {
+  const facts = history.facts.of(host);
+  for (const [name, ofClass] of groupBy(sessions, (session) => session.class)) {
+    const slots = ofClass.flatMap((session) => session.slots);
+    const most = (from: number, to: number) => facts.mostOfClass(name, from, to);
+    sweep(history, host, slots, most, `slots of the class ${JSON.stringify(name)}`, found);
   }
 }
 
