@@ -21,12 +21,13 @@ const REFUSED_MS = 3_000;
 
 /**
  * Turns offers into leases if the session has a poll open here. If the client is known to be away, the slot goes to the
- * next waiter. If a limit was lowered after the offer, the slot does not exist any more.
+ * next waiter. If a limit was lowered after the offer, the slot does not exist any more. The oldest offer comes first: records
+ * have no order, and a store may return them in any.
  */
 export function collectOffers(deciding: Deciding): void {
   const { book } = deciding;
   if (book.size("offer") === 0) return;
-  for (const offer of Array.from(book.all("offer"))) {
+  for (const offer of Array.from(book.all("offer")).sort(byAge)) {
     const waiter = book.get("waiter", offer.key);
     if (waiter === undefined || waiter.deadlineAt <= book.now || isOverLimit(book, offer)) dropOffer(book, offer);
     else if (placeAway(deciding, waiter)) {
@@ -34,6 +35,10 @@ export function collectOffers(deciding: Deciding): void {
       deciding.notes.push({ kind: "uncollected", session: offer.key, bucket: offer.bucket });
     } else if (deciding.context.isPolledHere(offer.key)) hand(deciding, waiter, offer.isProbe);
   }
+}
+
+function byAge(a: OfferRecord, b: OfferRecord): number {
+  return a.offeredAt - b.offeredAt || (a.key < b.key ? -1 : 1);
 }
 
 function isOverLimit(book: Book, { bucket, charge: paid }: OfferRecord): boolean {

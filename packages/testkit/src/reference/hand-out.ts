@@ -20,7 +20,8 @@ export class HandOut extends Classes {
   }
 
   collectOffers(): void {
-    for (const offer of this.slots.filter(({ token }) => token === undefined)) {
+    const offers = this.slots.filter(({ token }) => token === undefined);
+    for (const offer of offers.toSorted((a, b) => a.since - b.since || (a.session < b.session ? -1 : 1))) {
       const waiter = this.waiters.find(({ session }) => session === offer.session);
       // A limit may have been lowered since.
       const isOverKey = this.policy.keys?.some((key) => {
