@@ -9,12 +9,13 @@ const START = 1_000_000;
 
 /** One host and one instance that decides. */
 class Decider {
-  readonly book = new Book("h", START);
+  readonly book: Book;
   #secrets = 0;
   readonly #config: FairQueueConfig;
 
-  constructor(config: FairQueueConfig) {
+  constructor(config: FairQueueConfig, book = new Book("h", START)) {
     this.#config = config;
+    this.book = book;
   }
 
   /** Decides at a time after the start. The named sessions have an open poll. */
@@ -94,6 +95,20 @@ describe("a decision", () => {
     const { notes } = host.at(2_000, [{ kind: "revoke", fence: host.book.leaseOf("s1")?.fence ?? 0 }], ["s3", "s4"]);
     expect(notes.map(({ kind }) => kind)).not.toContain("refused");
     expect([host.book.leaseOf("s3"), host.book.leaseOf("s4")]).not.toContain(undefined);
+  });
+
+  test("makes leases from offers in the same order, whatever the order in which a store returned the records", () => {
+    const config = { maxSlotPerHost: 5, maxSlotPerIp: -1, collectMs: 500 };
+    const host = new Decider(config);
+    host.at(0, [arrive("s3", "a", 0, 9_000)], []);
+    host.at(1, [arrive("s2", "b", 1, 9_000), arrive("s1", "c", 1, 9_000)], []);
+    expect(host.book.size("offer")).toBe(3);
+    const { head, records } = host.book.image();
+    for (const stored of [records, records.toReversed()]) {
+      const other = new Decider(config, Book.of("h", host.book.tag, { head, records: stored }));
+      const { notes } = other.at(2, [], ["s1", "s2", "s3"]);
+      expect(notes.map((note) => note.kind === "granted" && note.session)).toEqual(["s3", "s1", "s2"]);
+    }
   });
 
   test("grants no second slot to a session whose first call was repeated while its slot ended", () => {

@@ -21,7 +21,8 @@ const REFUSED_MS = 3_000;
 
 /**
  * Turns offers into leases if the session has a poll open here. If the client is known to be away, the slot goes to the
- * next waiter. If a limit was lowered after the offer, the slot does not exist any more.
+ * next waiter. If a limit was lowered after the offer, the slot does not exist any more. The oldest offer comes first: records
+ * have no order, and a store may return them in any.
  */
 export function collectOffers(deciding: Deciding): void {
   const { book } = deciding;

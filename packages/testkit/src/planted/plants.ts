@@ -166,13 +166,14 @@ export function withoutKeys(): Plant {
   return keeping((changes) => ({ ...changes, puts: changes.puts.map(uncharged) }));
 }
 
+function unnamed(record: BookRecord): BookRecord {
+  if ((record.kind !== "lease" && record.kind !== "offer") || record.charge?.asked === undefined) return record;
+  const { width, cost, keys } = record.charge.asked;
+  return { ...record, charge: { ...record.charge, asked: { width, cost, keys } } };
+}
+
 /** The store forgets of which class a slot is. */
 export function withoutClasses(): Plant {
-  const unnamed = (record: BookRecord): BookRecord => {
-    if ((record.kind !== "lease" && record.kind !== "offer") || record.charge?.asked === undefined) return record;
-    const { class: _, ...asked } = record.charge.asked;
-    return { ...record, charge: { ...record.charge, asked } };
-  };
   return keeping((changes) => ({ ...changes, puts: changes.puts.map(unnamed) }));
 }
 
@@ -185,13 +186,16 @@ export function withoutUseOfClasses(): Plant {
   });
 }
 
+type HasClasses = Pick<FairQueueConfig, "classes">;
+
+function open<T extends HasClasses>(limits: T): T {
+  if (limits.classes === undefined) return limits;
+  const all = Object.entries(limits.classes).map(([name, one]) => [name, { ...one, ceiling: undefined }]);
+  return { ...limits, classes: Object.fromEntries(all) };
+}
+
 /** Of the default of all hosts, and of a host. */
 export function withoutCeilings(config: FairQueueConfig): FairQueueConfig {
-  const open = <T extends Pick<FairQueueConfig, "classes">>({ classes, ...limits }: T) => {
-    if (classes === undefined) return limits;
-    const all = Object.entries(classes).map(([name, { ceiling: _, ...one }]) => [name, one]);
-    return { ...limits, classes: Object.fromEntries(all) };
-  };
   const hosts = Object.entries(config.hosts ?? {}).map(([name, host]) => [name, open(host)]);
   return { ...open(config), hosts: Object.fromEntries(hosts) };
 }

@@ -86,12 +86,8 @@ export class Classes extends SlotsAndEnds {
     if (!this.isClassed) return super.runMeters(active, passed);
     const classes = this.classes.filter((one) => active.some((line) => line.class === one.class));
     const linesOf = (one: ClassAccount) => active.filter((line) => line.class === one.class);
-    const demand = sum(classes, (one) =>
-      Math.min(
-        this.ceiling(one.class),
-        sum(linesOf(one), (line) => this.demandOf(line)),
-      ),
-    );
+    const wanted = (one: ClassAccount) => sum(linesOf(one), (line) => this.demandOf(line));
+    const demand = sum(classes, (one) => Math.min(this.ceiling(one.class), wanted(one)));
     if (classes.length > 0)
       this.meter += (Math.min(this.policy.slots, demand) / sum(classes, ({ weight }) => weight)) * passed;
     for (const one of classes) {

@@ -1,5 +1,5 @@
 import { demandOf, type FairQueueConfig } from "@slotkeeper/protocol";
-import { resolveHost, resolveOptions } from "@slotkeeper/queue";
+import { type QueueOptions, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import type { DecideContext, Input } from "@slotkeeper/queue/internals";
 import type { Host } from "@slotkeeper/testkit/reference";
 
@@ -18,6 +18,7 @@ type Classes = { readonly classes?: NonNullable<FairQueueConfig["classes"]> };
 export class ClassHost {
   readonly #host: Host;
   #config: FairQueueConfig;
+  #options: QueueOptions;
   #loadedAt = 0;
   #sessions = 0;
   #secrets = 0;
@@ -37,6 +38,7 @@ export class ClassHost {
       zombieTimeoutSeconds: 1e6,
       ...config,
     };
+    this.#options = resolveOptions(this.#config);
   }
 
   /** Requests that arrive together. Returns their sessions. */
@@ -59,6 +61,7 @@ export class ClassHost {
   async configure({ classes, ...changed }: FairQueueConfig & Classes): Promise<void> {
     const hosts = classes === undefined ? {} : { "*": { classes } };
     this.#config = { ...this.#config, ...changed, hosts };
+    this.#options = resolveOptions(this.#config);
     this.#loadedAt = ++this.now;
     await this.decide([]);
   }
@@ -78,6 +81,10 @@ export class ClassHost {
 
   classOf(session: string): string {
     return this.#asked.get(session)?.class ?? "default";
+  }
+
+  bucketOf(session: string): string {
+    return this.#asked.get(session)?.bucket ?? "";
   }
 
   /** The sessions with slots. */
@@ -105,7 +112,7 @@ export class ClassHost {
   }
 
   #arrival(session: string, { bucket = "", ...asking }: Asking): Input {
-    const limits = resolveHost(resolveOptions(this.#config), "h.test");
+    const limits = resolveHost(this.#options, "h.test");
     return {
       kind: "arrive",
       session,
@@ -122,7 +129,7 @@ export class ClassHost {
   }
 
   #context(): DecideContext {
-    const options = resolveOptions(this.#config);
+    const options = this.#options;
     const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = options;
     return {
       now: this.now,

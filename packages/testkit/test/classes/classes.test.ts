@@ -1,9 +1,12 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
-import { type Host, referenceHost } from "@slotkeeper/testkit/reference";
+import { type Host, memoryHost, referenceHost } from "@slotkeeper/testkit/reference";
 import { describe, expect, test } from "vitest";
 import { ClassHost } from "./class-host.ts";
 
-const HOSTS: readonly (readonly [string, () => Host])[] = [["the reference book", referenceHost]];
+const HOSTS: readonly (readonly [string, () => Host])[] = [
+  ["the reference book", referenceHost],
+  ["the engine", () => memoryHost()],
+];
 
 /** Four slots of a class that then wants no more, so that others wait. */
 async function full(host: ClassHost, name: string, count: number): Promise<string[]> {

@@ -40,7 +40,7 @@ function startingBelow(book: Book, inputs: readonly Input[], context: DecideCont
 }
 
 const BUGS: readonly { readonly name: string; readonly decideOn: typeof decide }[] = [
-  { name: "ceilings are ignored", decideOn: withClasses(({ ceiling: _, ...one }) => one) },
+  { name: "ceilings are ignored", decideOn: withClasses(({ weight, floor }) => ({ weight, floor })) },
   { name: "floors are ignored", decideOn: withClasses((one) => ({ ...one, floor: 0 })) },
   { name: "weights are ignored", decideOn: withClasses((one) => ({ ...one, weight: 1 })) },
   {
