@@ -18,6 +18,8 @@ export class Lines {
   readonly #default = new ClassIndex(DEFAULT_CLASS);
   /** The other classes that have lines. */
   #others: Map<string, ClassIndex> | undefined;
+  /** All of them. Undefined: they have changed. */
+  #classes: readonly ClassIndex[] | undefined;
   /** Lines that changed since they were last read. They are in no heap until then. */
   #dirty: Bucket[] = [];
   #policy: HostPolicy | undefined;
@@ -28,9 +30,10 @@ export class Lines {
     this.#coolsUntil = coolsUntil;
   }
 
-  /** The classes that have lines, and the default class. */
+  /** The classes that have lines, and the default class, by name: the order of the records depends on the store. */
   get classes(): readonly ClassIndex[] {
-    return this.#others === undefined ? [this.#default] : [this.#default, ...this.#others.values()];
+    this.#classes ??= [this.#default, ...(this.#others?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return this.#classes;
   }
 
   ofClass(name: string): ClassIndex | undefined {
@@ -106,6 +109,7 @@ export class Lines {
     if (one !== this.#default) {
       this.#others ??= new Map();
       this.#others.set(name, one);
+      this.#classes = undefined;
     }
     return one;
   }
@@ -158,7 +162,9 @@ export class Lines {
     const { name, ofClass } = line;
     this.#lines.delete(name);
     connect(line, []);
-    if (--ofClass.lines === 0) this.#others?.delete(ofClass.name);
+    if (--ofClass.lines > 0 || ofClass === this.#default) return;
+    this.#others?.delete(ofClass.name);
+    this.#classes = undefined;
   }
 }
 
