@@ -67,7 +67,9 @@ describe("programs", () => {
 
 /** Pages whose files are used and commands run, from top to bottom, by `packages/cli/test/guides`. */
 const RUN_AS_A_WHOLE = new Set(
-  ["production", "from-original", "one-machine", "token-budgets", "shadow", "tenants-and-classes"].map((name) => `docs/guides/${name}.md`),
+  ["production", "from-original", "one-machine", "token-budgets", "shadow", "tenants-and-classes"].map(
+    (name) => `docs/guides/${name}.md`,
+  ),
 );
 
 describe("JSON", () => {

@@ -111,6 +111,24 @@ describe("a decision", () => {
     }
   });
 
+  test("ends, although a waiter with an offer loses its place to a younger one of its key", () => {
+    const host = new Decider({
+      maxSlotPerHost: 3,
+      maxSlotPerIp: 1,
+      maxWaitersPerHost: 2,
+      collectMs: 500,
+      keys: { tenant: { slots: 3 } },
+    });
+    const acme = { demand: { keys: { tenant: "acme" } } };
+    host.at(10, [{ ...arrive("s1", "a", 10, 9_000), ...acme }], []);
+    expect(host.book.get("offer", "s1")).toBeDefined();
+    // It arrived before, and its bucket is at its limit. So `s1` is the youngest of the largest bucket.
+    host.at(11, [arrive("s2", "a", 5, 9_000)], []);
+    host.at(12, [{ ...arrive("s3", "c", 12, 9_000), ...acme }], ["s3"]);
+    expect(host.book.leaseOf("s3")).toBeDefined();
+    expect(host.book.get("offer", "s1")).toBeDefined();
+  });
+
   test("grants no second slot to a session whose first call was repeated while its slot ended", () => {
     const host = new Decider({ maxSlotPerHost: 2, smoothReleaseIntervalMs: 100 });
     host.at(0, [arrive("s1", "a", 0, 300), arrive("s2", "b", 0, 300)], ["s1", "s2"]);

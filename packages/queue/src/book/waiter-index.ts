@@ -253,11 +253,14 @@ export class WaiterIndex {
     return awayAt !== undefined && awayAt <= now - collectMs;
   }
 
-  /** WPOOL4: only a waiter whose client is present waits for a place. */
+  /**
+   * WPOOL4: only a waiter whose client is present waits for a place. One with an offer has passed its keys: if it stood there
+   * again, it would hold back a younger one, take its place, and lose it to that one (WPOOL5) without end.
+   */
   #placeOutside(entry: WaiterEntry): void {
     const { record } = entry;
-    const isAbsent = this.#isAbsent(entry) && this.#ladder?.concerns(record) === true;
-    if (record.awayAt === undefined && !isAbsent) this.#climb(entry);
+    const isOffLadder = (entry.isOffered || this.#isAbsent(entry)) && this.#ladder?.concerns(record) === true;
+    if (record.awayAt === undefined && !isOffLadder) this.#climb(entry);
     else this.#park(entry);
   }
 }

@@ -163,12 +163,11 @@ export class State {
     return { through, fronts };
   }
 
-  /** Its client and its instance are present, as far as the book knows. Outside the pool, the client must not be away at all. */
+  /** It has no offer, and its client and its instance are present, as far as the book knows. Outside the pool, the client must not be away at all. */
   isClimbing({ session, instance, awayAt, isInside }: Waiter, collectMs: number): boolean {
     if (this.absences.some((one) => one.instance === instance)) return false;
-    if (!isInside) return awayAt === undefined;
-    const isOffered = this.slots.some((one) => one.session === session && !one.token);
-    return !isOffered && (awayAt === undefined || awayAt + collectMs > this.now);
+    if (this.slots.some((one) => one.session === session && !one.token)) return false;
+    return awayAt === undefined || (isInside && awayAt + collectMs > this.now);
   }
 
   /** Whether its keys have room for the waiter. A waiter without keys needs none. */
