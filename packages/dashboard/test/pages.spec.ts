@@ -210,6 +210,25 @@ describe("the host page", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("shows the busiest keys with their slots, their waiters and what is left of their budgets", async () => {
+    const tokens = { limit: 1_000, perSeconds: 10_000_000, default: 200 };
+    const keys = { user: { slots: 1, shadow: true }, tenant: { slots: 2, budgets: { tokens } } };
+    const service = await startService({ fairQueue: { maxSlotPerIp: -1, keys } });
+    const acme = { hostname: "api.example", keys: { tenant: "acme", user: "ann" } };
+    await acquire(service, acme);
+    await acquire(service, acme);
+    keepPolling(service, acme);
+    const { page, complaints } = await openPage(service.url);
+    await openHost(page, "api.example");
+    const rows = page.getByRole("region", { name: "Busiest keys" }).getByRole("row");
+    await seen(() => rows.allInnerTexts()).toEqual([
+      expect.stringMatching(/^Key\s+In use\s+Waiting\s+Budgets$/i),
+      expect.stringMatching(/^tenant acme\s+2 of 2\s+1\s+tokens 600 of 1,000 left$/),
+      expect.stringMatching(/^user ann shadow\s+2 of 1\s+1\s*$/),
+    ]);
+    expect(complaints).toEqual([]);
+  });
+
   it("shows classes as bars with slots in use, floor and ceiling, and the class of each slot and session", async () => {
     const classes = { chat: { weight: 4, floor: 2 }, batch: { ceiling: 2 } };
     const service = await startService({ fairQueue: { maxSlotPerHost: 4, maxSlotPerIp: -1, classes } });

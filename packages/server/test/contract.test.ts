@@ -263,8 +263,8 @@ describe("keys", () => {
     await fixture.take({ ...acme, keys: { tenant: "other" } });
     const [host] = JSON.parse((await fixture.request("GET", "/api/v0/state")).text).hosts;
     expect(host.keys).toEqual([
-      { key: "tenant", value: "acme", inFlight: 1, waiting: 1, slots: 1, available: {} },
-      { key: "tenant", value: "other", inFlight: 1, waiting: 0, slots: 1, available: {} },
+      { key: "tenant", value: "acme", inFlight: 1, waiting: 1, slots: 1, isShadow: false, budgets: [] },
+      { key: "tenant", value: "other", inFlight: 1, waiting: 0, slots: 1, isShadow: false, budgets: [] },
     ]);
     await fixture.release(slotToken);
     expect((await fixture.poll(waiting.queryToken)).body.result).toBe("granted");

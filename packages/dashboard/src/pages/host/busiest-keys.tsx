@@ -40,7 +40,7 @@ function KeyRow({ one: { key, value, inFlight, slots, waiting, isShadow, budgets
   return (
     <tr>
       <th scope="row">
-        <span class="quiet">{key}</span> <bdi>{visible(value)}</bdi>
+        <span class="quiet">{key}</span> <bdi>{visible(value)}</bdi>{" "}
         {isShadow ? (
           <span class="badge quiet" title="Counted, but no request waits for its slots">
             shadow
