@@ -1,4 +1,4 @@
-import { type FairQueueConfig, resolveClasses } from "@slotkeeper/protocol";
+import { resolveClasses } from "@slotkeeper/protocol";
 import { resolveHost, resolveOptions } from "@slotkeeper/queue";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
@@ -51,7 +51,7 @@ describe("the classes of a host", () => {
     ],
     [{ classes: { a: { wieght: 1 } } }, "Unknown key `fairQueue.classes.a.wieght`"],
   ])("are refused if they cannot work, with one problem: %j", (config, problem) => {
-    const refused = () => resolveOptions(config as FairQueueConfig);
+    const refused = () => resolveOptions(config);
     expect(refused).toThrow(RangeError);
     expect(refused).toThrow(problem);
     expect(refused).not.toThrow("\n");

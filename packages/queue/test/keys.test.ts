@@ -237,7 +237,7 @@ test("a request without a required key gets no slot, also if its first call does
 describe("a key in shadow mode", () => {
   const TRIED = { tenant: { slots: 1, shadow: true } } as const;
 
-  test("is counted, and nobody waits for its slots or is refused", async () => {
+  test("is counted, and no request waits for its slots or is refused", async () => {
     const bench = new Bench({ ...HOST, keys: { tenant: { ...TRIED.tenant, required: true } } });
     await bench.take("a", of("acme"));
     expect(bench.ofType("shadow-short")).toEqual([]);

@@ -98,6 +98,7 @@ export interface HeldAt {
   readonly payableAt: number | undefined;
 }
 
+/** The lines of all keys of a host. */
 export class Ladder {
   readonly #climbers: Climbers;
   #keys: readonly KeyPolicy[] | undefined;

@@ -112,11 +112,11 @@ test.each(Array.from({ length: HOSTS }, (_, at) => ({ seed: at + 1 })))(
     const got = await measure(plan, random);
     for (const [name, share] of Object.entries(idealOf(plan))) {
       const { buckets } = plan.classes[name] as ClassOf;
-      const told = `${name}: ${got.get(name)} of ${share} in ${JSON.stringify(plan)}`;
-      expect(Math.abs((got.get(name) ?? 0) / share - 1), told).toBeLessThanOrEqual(MOST_ERROR);
+      const shown = `${name}: ${got.get(name)} of ${share} in ${JSON.stringify(plan)}`;
+      expect(Math.abs((got.get(name) ?? 0) / share - 1), shown).toBeLessThanOrEqual(MOST_ERROR);
       for (const bucket of buckets) {
         const own = (got.get(`${name} ${bucket}`) ?? 0) / (share / buckets.length);
-        expect(Math.abs(own - 1), `${bucket} of ${told}`).toBeLessThanOrEqual(MOST_ERROR);
+        expect(Math.abs(own - 1), `${bucket} of ${shown}`).toBeLessThanOrEqual(MOST_ERROR);
       }
     }
   },
