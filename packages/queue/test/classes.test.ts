@@ -219,6 +219,25 @@ describe("orders with classes", () => {
 });
 
 describe("changes of the limits", () => {
+  test("a class whose weight is raised does not wait for what it used at its small weight", async () => {
+    const one = { ...HOST, maxSlotPerHost: 1 };
+    const bench = new Bench({ ...one, classes: { chat: { weight: 0.001 }, batch: {} } });
+    const token = await bench.take("x", chat());
+    const [chats, batches] = [await wants(bench, 30, "c", chat()), await wants(bench, 30, "b", batch())];
+    await bench.clock.run(1_000);
+    await bench.release(token);
+    bench.queue.reconfigure({ ...one, classes: { chat: {}, batch: {} } });
+    for (let grant = 0; grant < 30; grant++) {
+      await bench.clock.run(100);
+      const held = [...chats, ...batches].find(({ last }) => last?.result === "granted" && last.slotToken !== "");
+      if (held?.last?.result !== "granted") break;
+      await bench.release(held.last.slotToken);
+      held.last = { ...held.last, slotToken: "" };
+      await drained();
+    }
+    expect(granted(chats)).toBeGreaterThanOrEqual(5);
+  });
+
   test("classes that appear or disappear while requests wait lose no request", async () => {
     const bench = new Bench({ ...HOST, maxSlotPerHost: 2 });
     const held = [await bench.take("x"), await bench.take("x")];

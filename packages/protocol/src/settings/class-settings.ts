@@ -4,7 +4,7 @@ import type { Settings } from "./setting.ts";
 
 /** The keys of one class in `classes`, of `fairQueue` or of a host. */
 export const CLASS_SETTINGS = {
-  weight: { type: "number", unit: "count", above: 0, default: 1 },
+  weight: { type: "number", unit: "count", min: 0.001, max: 1_000_000, default: 1 },
   floor: { type: "integer", unit: "count", min: 0, default: 0 },
   ceiling: { type: "integer", unit: "count", min: 1 },
 } as const satisfies Settings;
@@ -78,11 +78,17 @@ function classProblem(name: string, given: unknown, path: string): string[] {
       ? []
       : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`]),
     ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
-    ...expected("weight", "a number above 0", weight, Number.isFinite(weight) && (weight as number) > 0),
+    ...expected("weight", "a number from 0.001 to 1,000,000", weight, isWeight(weight)),
     ...expected("floor", "a whole number from 0 up", floor, Number.isInteger(floor) && (floor as number) >= 0),
     ...expected("ceiling", "a whole number from 1 up", ceiling, Number.isInteger(ceiling) && (ceiling as number) >= 1),
     ...(isBelow ? [`Expected \`${path}.ceiling\` to be at least \`floor\` (${floor}), got ${ceiling}`] : []),
   ];
+}
+
+/** Sums of much larger or smaller ones would lose their fractions. */
+function isWeight(weight: unknown): boolean {
+  const { min, max } = CLASS_SETTINGS.weight;
+  return typeof weight === "number" && weight >= min && weight <= max;
 }
 
 /** What is wrong with the floors of a host that has this order and this number of slots, as a sentence each. */

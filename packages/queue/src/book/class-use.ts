@@ -1,5 +1,5 @@
 import { budgetOfOrder, DEFAULT_CLASS } from "@slotkeeper/protocol";
-import { ROUNDING_MS } from "../order/order.ts";
+import { ROUNDING_MS, reweighed } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import { ceilingOf, classPolicy } from "./classes.ts";
 import type { ClassUse, ClassUses } from "./records.ts";
@@ -9,7 +9,7 @@ import type { ClassUse, ClassUses } from "./records.ts";
  * at the meter of the host when it becomes active.
  *
  * CUSE1 The use of all classes and their meters are advanced together with the meter of the host (BOOK3).
- * CUSE2 A changed weight keeps the use and the charge per weight.
+ * CUSE2 A changed weight keeps how far the class is ahead of the meter, in slot time, and its charge per weight.
  * Only this file writes `head.classes`. It is there while the limits have classes, or a request of an earlier class is left.
  * Cost: O(classes) for each decision.
  */
@@ -153,10 +153,11 @@ export function startClasses(book: Book, isOn: boolean): void {
 export function reweigh(book: Book): void {
   const uses = book.head.classes;
   if (uses === undefined) return;
+  book.runMeter();
   const changed = Object.entries(uses).filter(([name, { weight }]) => weight !== classPolicy(book.policy, name).weight);
   for (const [name, use] of changed) {
     const { weight } = classPolicy(book.policy, name);
-    const by = weight / use.weight;
-    setUse(book, name, { ...use, weight, usedMs: use.usedMs * by, charged: use.charged && use.charged * by });
+    const usedMs = reweighed(use.usedMs, use.weight, weight, book.head.progress);
+    setUse(book, name, { ...use, weight, usedMs, charged: use.charged && use.charged * (weight / use.weight) });
   }
 }

@@ -1,7 +1,7 @@
 import { type ClassPolicy, classOf, DEFAULT_CLASS } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
 import { ownUse } from "./class-use.ts";
-import { classPolicy, shareOfClass } from "./classes.ts";
+import { classPolicy, fairShareOf } from "./classes.ts";
 
 /** A class of a host for people and for metrics. It only reads. */
 export interface ClassView extends ClassPolicy {
@@ -30,7 +30,7 @@ export function viewClasses(book: Book): readonly ClassView[] {
       inFlight: book.index.ofClass(name)?.inFlight ?? 0,
       waiting: waiting.get(name) ?? 0,
       ...(progressMs === undefined ? {} : { progressMs }),
-      share: shareOfClass(book, name),
+      share: fairShareOf(book, name),
     };
   });
 }

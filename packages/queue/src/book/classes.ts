@@ -33,11 +33,12 @@ export function roomOf(book: Book, one: ClassIndex): number {
 }
 
 /** CLASS2: the level at which the shares of the classes that want more add up to the slots that the others leave. */
-function levelOfClasses(book: Book): number {
+function levelOfClasses(book: Book, also?: string): number {
   const contending: Bounds[] = [];
   let held = 0;
   for (const one of book.index.classes) {
-    if (one.ledger.contendingWeight <= 0 || roomOf(book, one) <= 0) continue;
+    const contends = one.ledger.contendingWeight > 0 && roomOf(book, one) > 0;
+    if (!contends && one.name !== also) continue;
     contending.push(boundsOf(book, one.name));
     held += one.inFlight;
   }
@@ -99,6 +100,11 @@ function slotsToShare(book: Book, slots: number, held: number): number {
 /** CLASS2. */
 export function shareOfClass(book: Book, name: string): number {
   return within(boundsOf(book, name), levelOfClasses(book));
+}
+
+/** The same for people: what the class could have if it wanted more, also if it has no waiters or is at its ceiling. */
+export function fairShareOf(book: Book, name: string): number {
+  return Math.min(book.head.slots, within(boundsOf(book, name), levelOfClasses(book, name)));
 }
 
 /** What the zones of `order.ts` depend on for the lines of a class. */

@@ -1,4 +1,4 @@
-import { ownsPart, ROUNDING_MS, usedPerWeight } from "../order/order.ts";
+import { ownsPart, ROUNDING_MS, reweighed, usedPerWeight } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import type { Bucket } from "./bucket.ts";
 import { meterOf, retireClasses, startClass, startClasses, useOf } from "./class-use.ts";
@@ -37,8 +37,7 @@ export function charge(book: Book, name: string, weight?: number, level: StartLe
   let usedMs = progress * nextWeight;
   if (bucket !== undefined && account !== undefined) {
     const used = bucket.usedMs + bucket.inFlight * Math.max(0, at - bucket.asOf);
-    // A changed weight keeps the use per weight: the bucket gains and loses nothing.
-    if (bucket.isActive) usedMs = used * (nextWeight / bucket.weight);
+    if (bucket.isActive) usedMs = reweighed(used, bucket.weight, nextWeight, meter);
     else if (!isPassed(book, bucket)) usedMs = Math.max(used, usedMs);
   }
   // Already charged for this time: most decisions touch a bucket more than once.

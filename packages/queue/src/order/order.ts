@@ -42,6 +42,14 @@ export function usedPerWeight(rank: Rank, now: number): number {
   return (rank.usedMs + rank.inFlight * (now - rank.asOf)) / rank.weight;
 }
 
+/**
+ * The use after a change of the weight. It keeps how far the use is ahead of the meter or behind it, in slot time. If it kept the
+ * use per weight, one hold at a tiny weight would put a bucket far ahead, and it would starve after its weight was raised.
+ */
+export function reweighed(usedMs: number, before: number, after: number, meter: number): number {
+  return before === after ? usedMs : Math.max(0, usedMs + meter * (after - before));
+}
+
 /** The fair number of slots per weight among the buckets that want more. */
 export function levelOf(slots: number, heldByOthers: number, contendingWeight: number): number {
   return contendingWeight > 0 ? Math.max(0, slots - heldByOthers) / contendingWeight : 0;

@@ -54,8 +54,9 @@ export class Classes extends SlotsAndEnds {
     }
     for (const one of this.classes) {
       const { weight } = this.policyOf(one.class);
-      const by = weight / one.weight;
-      if (by !== 1) Object.assign(one, { weight, used: one.used * by, charged: one.charged * by });
+      if (weight === one.weight) continue;
+      const used = Math.max(0, one.used + this.meter * (weight - one.weight));
+      Object.assign(one, { weight, used, charged: one.charged * (weight / one.weight) });
     }
   }
 

@@ -83,14 +83,16 @@ export class NextWaiter extends State {
     return used > this.meterOf(of) * weight + 1e-3;
   }
 
-  /** A line that becomes active starts at the meter, but never below its use. A changed weight keeps its use per weight. */
+  /** A line that becomes active starts at the meter, but never below its use. A changed weight keeps its lead over the meter. */
   activate({ class: of, bucket }: Line, weight: number, level: StartLevel = {}): Bucket {
     const start = Math.min(level.line ?? Number.POSITIVE_INFINITY, this.meterOf(of)) * weight;
     let found = this.buckets.find((one) => one.class === of && one.bucket === bucket);
     if (found === undefined)
       this.buckets.push((found = { class: of, bucket, weight, used: start, activeAt: this.now, ...NO_NUMBERS }));
     const idleUse = this.isAhead(found) ? Math.max(found.used, start) : start;
-    const used = this.isActive(found) ? found.used * (weight / found.weight) : idleUse;
+    const led =
+      found.weight === weight ? found.used : Math.max(0, found.used + this.meterOf(of) * (weight - found.weight));
+    const used = this.isActive(found) ? led : idleUse;
     const charged = found.charged * (weight / found.weight);
     return Object.assign(found, { weight, used, charged, activeAt: this.now });
   }
