@@ -20,8 +20,8 @@ const NOT_IN_A_DECISION: ReadonlyMap<string, string> = new Map([
     "It needs an answer from a cached book that is not current",
   ],
   [
-    "the oldest of a value does not step back when its budget is gone",
-    "In most decisions the line also changes for another reason: seed 2511 is the first to show it",
+    "requests at a key do not notice changes of its budget",
+    "In most decisions the line also changes for another reason: none of the first 400 histories shows it",
   ],
   ["what was not used of a budget is given back twice", WRONG_CALL],
   ["a use above the estimate makes no debt", WRONG_CALL],

@@ -17,12 +17,18 @@ export const KEY_BUGS: readonly PlantedBug[] = [
     plant: { engine: passingTheOldest },
   },
   {
-    name: "the oldest of a value does not step back when its budget is gone",
+    name: "requests at a key do not notice changes of its budget",
     checker: {
       unseen: "For clients, the request that blocks the host looks like one that waits for a budget of the host",
     },
     rule: /^V4/,
     plant: { engine: () => replaced("change", () => undefined) },
+  },
+  {
+    name: "the oldest of a value does not step back when another class takes its room",
+    checker: "HIST1",
+    rule: /^V1 .* of (?:user|tenant) /,
+    plant: { engine: stayingThrough },
   },
   {
     name: "the budget of a value is forgotten early",
@@ -89,10 +95,22 @@ function isOfHost({ kind, key }: BookRecord): boolean {
 }
 
 /** Replaces a method of the ladder of keys. Returns what undoes it. */
-function replaced<K extends "change" | "concerns" | "shortOf">(name: K, by: Ladder[K]): () => void {
+function replaced<K extends "change" | "concerns" | "hold" | "shortOf">(name: K, by: Ladder[K]): () => void {
   const { [name]: original } = Ladder.prototype;
   Object.assign(Ladder.prototype, { [name]: by });
   return () => Object.assign(Ladder.prototype, { [name]: original });
+}
+
+/** A request that has passed a key does not notice that slots of its value are taken. */
+function stayingThrough(): () => void {
+  const { value: right } = Object.getOwnPropertyDescriptor(Ladder.prototype, "hold") as { value: Ladder["hold"] };
+  return replaced("hold", function (this: Ladder, keys, by) {
+    const through = by < 0 ? [] : [...this.lines].filter(({ passed, isDirty }) => passed !== undefined && !isDirty);
+    // A line that waits to be brought up to date is not noted again.
+    for (const line of through) line.isDirty = true;
+    right.call(this, keys, by);
+    for (const line of through) line.isDirty = false;
+  });
 }
 
 /** A request stands at a key only if the key has no room for it when it comes. */
