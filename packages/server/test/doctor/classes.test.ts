@@ -32,7 +32,10 @@ describe("classes, as the doctor judges them", () => {
       { classes: { chat: { floor: 2 } }, hosts: { "a.example": { maxSlotPerHost: 2 } } },
       'Expected the floors of `fairQueue.hosts["a.example"].classes` to sum up to less than the slots (2), got 2',
     ],
-    [{ classes: { chat: { weight: 0 } } }, "Expected `fairQueue.classes.chat.weight` to be above 0, got 0 (flag)"],
+    [
+      { classes: { chat: { weight: 0 } } },
+      "Expected `fairQueue.classes.chat.weight` to be at least 0.001, got 0 (flag)",
+    ],
   ])("limits that cannot work are problems of the configuration, each once: %j", async (fairQueue, found) => {
     const diagnosis = await diagnosisOf({ fairQueue });
     expect(reported(diagnosis)).toEqual(["problem CONFIG_INVALID"]);
