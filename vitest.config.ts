@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { conditions } from "./vitest.conditions.ts";
+import { pure } from "./vitest.quick.config.ts";
 import { SlowFirst } from "./vitest.slow-first.ts";
 
 export default defineConfig({
@@ -11,7 +12,6 @@ export default defineConfig({
   test: {
     // A build, and a port that starts a database when a test asks for one.
     globalSetup: ["packages/testkit/src/fleet/build-command.ts", "packages/testkit/src/postgres/global-setup.ts"],
-    include: ["{packages/*,examples}/test/**/*.{test,spec}.ts"],
     // Most tests with real processes, databases and browsers wait for these, not for a core. With one worker per core the
     // whole run takes 8 minutes on two cores, of which they are idle for half.
     maxWorkers: 2 * availableParallelism(),
@@ -21,5 +21,20 @@ export default defineConfig({
     hookTimeout: 60_000,
     restoreMocks: true,
     execArgv: ["--expose-gc"],
+    projects: [
+      { extends: true, test: { name: "pure", ...pure } },
+      {
+        extends: true,
+        test: {
+          name: "whole",
+          include: [
+            ...pure.exclude,
+            "packages/!(core|queue|protocol)/test/**/*.test.ts",
+            "**/test/**/*.spec.ts",
+            "examples/test/**/*.test.ts",
+          ],
+        },
+      },
+    ],
   },
 });

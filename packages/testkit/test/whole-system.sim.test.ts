@@ -49,7 +49,10 @@ describe("planted bugs: every method finds what the table says (npm run planted 
     "$method: $name",
     { timeout: 600_000 },
     async ({ method, bug }) => {
-      expect(await METHODS[method](bug)).toEqual(table.find((row) => row.bug === bug.name)?.[method]);
+      const known = table.find((row) => row.bug === bug.name)?.[method];
+      const found = await METHODS[method](bug, known?.isFound ? known.seed : undefined);
+      // A change of the engine changes all histories: then another seed shows the bug.
+      expect(found).toEqual({ ...known, ...(found.isFound && { seed: found.seed }) });
     },
   );
 

@@ -3,6 +3,7 @@ import { memoryHost, storedHost } from "../reference/engine-host.ts";
 import { randomHistory } from "../reference/random-history.ts";
 import type { Plant } from "../simulator/world.ts";
 import type { Finding, PlantedBug } from "./planted-bugs.ts";
+import { search } from "./search.ts";
 
 const WRONG_CALL = "The decision is right: the call says another amount";
 
@@ -31,15 +32,15 @@ const NOT_IN_A_DECISION: ReadonlyMap<string, string> = new Map([
 const HISTORIES = 400;
 
 /** By the comparison with the reference book. */
-export async function byReference({ name, plant }: PlantedBug): Promise<Finding> {
+export async function byReference({ name, plant }: PlantedBug, first?: number): Promise<Finding> {
+  const unseen = NOT_IN_A_DECISION.get(name);
+  if (unseen !== undefined) return { isFound: false, why: unseen };
   const undo = plant.engine?.();
   try {
-    for (let seed = 1; seed <= HISTORIES; seed++)
-      if (await differs(seed, plant)) return { isFound: true, rule: "differs" };
+    return await search(HISTORIES, first, "differs", (seed) => differs(seed, plant));
   } finally {
     undo?.();
   }
-  return { isFound: false, why: NOT_IN_A_DECISION.get(name) ?? `not found in ${HISTORIES} histories` };
 }
 
 /** A store is needed to show its bugs; a book that stays in memory to show those of its index. */

@@ -21,9 +21,9 @@ import {
   withoutUseOfClasses,
 } from "./plants.ts";
 
-/** Whether a method finds a planted bug: by which rule, or why not. */
+/** Whether a method finds a planted bug: by which rule and in the history of which seed, or why not. */
 export type Finding =
-  | { readonly isFound: true; readonly rule: string }
+  | { readonly isFound: true; readonly rule: string; readonly seed: number }
   | { readonly isFound: false; readonly why: string };
 
 export interface PlantedBug {
