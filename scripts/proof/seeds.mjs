@@ -53,7 +53,8 @@ export async function runSeeds({ program, seeds, workers, keep, onFailure, mostF
 
 /** In a thread: `answer` returns nothing, or `{ what, story }` if the seed failed. */
 export function answerSeeds(answer) {
-  parentPort.on("message", async (seed) => parentPort.postMessage((await answer(seed)) ?? {}));
+  const reply = async (seed) => parentPort.postMessage((await answer(seed)) ?? {}, []);
+  parentPort.on("message", (seed) => void reply(seed));
 }
 
 async function answerOf(worker, seed) {
@@ -64,7 +65,7 @@ async function answerOf(worker, seed) {
     worker.once("message", resolve);
     worker.once("error", (error) => lost(String(error)));
     worker.once("exit", (code) => lost(`its thread ended with code ${code}`));
-    worker.postMessage(seed);
+    worker.postMessage(seed, []);
   });
   clearTimeout(limit);
   for (const event of ["message", "error", "exit"]) worker.removeAllListeners(event);
