@@ -48,8 +48,18 @@ const targets = FUZZ_TARGETS.filter(({ name }) => values.target === undefined ||
 if (targets.length === 0) fail(`Expected --target to name a target, got ${JSON.stringify(values.target)}.`);
 if (values.seed !== undefined && targets.length > 1) fail("Expected --seed together with --target.");
 
-function keep({ target: part, inputs: amount, seconds, nextSeed, failure }) {
-  record("fuzz", { part, amount, unit: "inputs", isPassed: failure === undefined, seconds, nextSeed, failure });
+/** An abrupt end loses no more than this time. */
+const KEPT_EVERY_S = 20;
+
+/** Keeps what a report has more than the last one that was kept. */
+function keeper() {
+  let kept = { inputs: 0, seconds: 0 };
+  return (report) => {
+    const { target: part, nextSeed, failure } = report;
+    const [amount, seconds] = [report.inputs - kept.inputs, report.seconds - kept.seconds];
+    record("fuzz", { part, amount, unit: "inputs", isPassed: failure === undefined, seconds, nextSeed, failure });
+    kept = report;
+  };
 }
 
 const shares = targets.reduce((sum, { share }) => sum + share, 0);
@@ -70,19 +80,21 @@ for (const target of targets) {
   }
   const seconds =
     values.inputs === undefined ? Number(values.seconds ?? 30) * share : Number(values.seconds ?? Infinity);
-  let shownAt = performance.now();
+  const keep = values.seed === undefined ? keeper() : () => undefined;
+  let keptAt = 0;
   const report = await fuzz({
     target,
     seed: Number(values.seed ?? before.at(-1)?.nextSeed ?? 1),
     inputs,
     until: performance.now() + seconds * 1000,
-    onProgress: (done) => {
-      if (performance.now() - shownAt < 20_000) return;
-      shownAt = performance.now();
-      console.log(`${target.name.padEnd(10)}${done} inputs`);
+    onProgress: (soFar) => {
+      if (soFar.seconds - keptAt < KEPT_EVERY_S) return;
+      keptAt = soFar.seconds;
+      keep(soFar);
+      console.log(`${target.name.padEnd(10)}${soFar.inputs} inputs`);
     },
   });
-  if (values.seed === undefined) keep(report);
+  keep(report);
   const rate = Math.round(report.inputs / report.seconds);
   console.log(
     `${target.name.padEnd(10)}${report.inputs} inputs, ${rate} per second${report.failure ? ": FAILED" : ""}`,

@@ -10,11 +10,18 @@ const ROOT = resolve(import.meta.dirname, "../..");
 export const FOLDER = resolve(ROOT, ".proof");
 const git = (...args) => execFileSync("git", args, { cwd: ROOT, encoding: "utf8" }).trim();
 
-/** The commit of the sources that run. With changes that are not committed, results belong to no commit. */
-function commitNow() {
+const CHANGED = "-changed";
+let commitAtStart;
+/**
+ * The commit of the sources that run, as it is when the program starts. With changes that are not committed, results belong to no
+ * commit.
+ */
+function ownCommit() {
+  if (commitAtStart !== undefined) return commitAtStart;
   const commit = git("rev-parse", "--short=12", "HEAD");
   const changed = git("status", "--porcelain", "--", "packages", "package-lock.json");
-  return changed === "" ? commit : `${commit}-changed`;
+  commitAtStart = changed === "" ? commit : `${commit}${CHANGED}`;
+  return commitAtStart;
 }
 
 function machineNow() {
@@ -35,14 +42,15 @@ const fileOf = (commit) => resolve(FOLDER, `${commit}.jsonl`);
  */
 export function record(kind, result) {
   mkdirSync(FOLDER, { recursive: true });
-  const commit = commitNow();
+  const commit = ownCommit();
   const line = JSON.stringify({ kind, commit, at: new Date().toISOString(), machine: machineNow(), ...result });
   appendFileSync(fileOf(commit), `${line}\n`);
 }
 
-/** The results of one kind for the commit. */
-export function recorded(kind, commit = commitNow()) {
-  return readResults(fileOf(commit)).filter((result) => result.kind === kind);
+/** The results of one kind for the commit of this program, which then need no repetition: none with changes that are not committed. */
+export function recorded(kind) {
+  const commit = ownCommit();
+  return commit.endsWith(CHANGED) ? [] : readResults(fileOf(commit)).filter((result) => result.kind === kind);
 }
 
 export function readResults(file) {

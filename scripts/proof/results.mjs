@@ -13,10 +13,18 @@ export function collect() {
   const sums = sumsOf(files.flatMap((name) => readResults(resolve(FOLDER, name))));
   for (const sum of readSums())
     if (!sums.some((other) => keyOf(other) === keyOf(sum) && other.at >= sum.at)) sums.push(sum);
-  const newest = new Map();
-  for (const sum of sums.sort(byTime)) newest.set(keyOf(sum), sum);
-  const kept = [...newest.values()].sort((a, b) => keyOf(a).localeCompare(keyOf(b), "en"));
-  writeFileSync(FILE, `${JSON.stringify(kept, undefined, 2)}\n`);
+  writeFileSync(FILE, `${JSON.stringify(newestOf(sums), undefined, 2)}\n`);
+}
+
+/** The newest sum of each kind and part. A kind has parts or one sum: the newer of the two replaces the other. */
+export function newestOf(sums) {
+  const [newest, hasParts] = [new Map(), new Map()];
+  for (const sum of [...sums].sort(byTime)) {
+    newest.set(keyOf(sum), sum);
+    hasParts.set(sum.kind, sum.part !== undefined);
+  }
+  const kept = [...newest.values()].filter(({ kind, part }) => hasParts.get(kind) === (part !== undefined));
+  return kept.sort((a, b) => keyOf(a).localeCompare(keyOf(b), "en"));
 }
 
 const byTime = (a, b) => a.at.localeCompare(b.at);
@@ -29,7 +37,7 @@ export function sumsOf(results) {
     const key = `${keyOf(result)} ${result.commit}`;
     sums.set(key, plus(result.isWhole ? undefined : sums.get(key), result));
   }
-  return [...sums.values()];
+  return [...sums.values()].map((sum) => ({ ...sum, seconds: Math.round(sum.seconds) }));
 }
 
 /** A sum has failed if one of its parts has. */
@@ -44,7 +52,7 @@ function plus(sum, { kind, part, commit, at, machine, amount, unit, isPassed, se
     amount: (sum?.amount ?? 0) + amount,
     unit,
     isPassed: (sum?.isPassed ?? true) && isPassed,
-    seconds: Math.round((sum?.seconds ?? 0) + seconds),
+    seconds: (sum?.seconds ?? 0) + seconds,
     figures: Object.fromEntries(names.map((name) => [name, (sum?.figures?.[name] ?? 0) + (figures[name] ?? 0)])),
   };
 }

@@ -24,6 +24,7 @@ interface Found {
 }
 interface Sums {
   readonly sumsOf: (results: readonly Result[]) => readonly Result[];
+  readonly newestOf: (sums: readonly Result[]) => readonly Result[];
 }
 interface Page {
   readonly pageOf: (from: { sums: readonly Result[]; found: readonly Found[]; planted?: readonly unknown[] }) => string;
@@ -31,7 +32,7 @@ interface Page {
 
 const load = (path: string): Promise<unknown> => import(pathToFileURL(join(ROOT, path)).href);
 const { pageOf } = (await load("scripts/proof/page.mjs")) as Page;
-const { sumsOf } = (await load("scripts/proof/results.mjs")) as Sums;
+const { sumsOf, newestOf } = (await load("scripts/proof/results.mjs")) as Sums;
 const { METHODS } = (await load("scripts/proof/methods.mjs")) as { METHODS: readonly { kind: string }[] };
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const found = JSON.parse(read("scripts/proof/found.json")) as readonly Found[];
@@ -74,6 +75,14 @@ test("results of one commit add up, and one failed part fails the sum", () => {
 test("a repetition of a whole run replaces its result", () => {
   const again = result({ amount: 7, at: "2026-01-02T00:00:00.000Z", isWhole: true });
   expect(sumsOf([result({ isPassed: false, isWhole: true }), again])).toMatchObject([{ amount: 7, isPassed: true }]);
+});
+
+test("many short parts add up without loss, and parts of a kind give way to a newer sum without parts", () => {
+  const { part: _, ...whole } = result({ kind: "simulate", amount: 1000, seconds: 0.4, figures: { bad: 1 } });
+  const later = { ...whole, at: "2026-01-02T00:00:00.000Z" };
+  const sums = sumsOf([result({ kind: "simulate", part: "seeds 1 to 5" }), ...Array<Result>(10).fill(later)]);
+  expect(newestOf(sums)).toMatchObject([{ amount: 10_000, seconds: 4, figures: { bad: 10 } }]);
+  expect(newestOf([...sums, result({ part: "sql" }), result({})])).toHaveLength(3);
 });
 
 test("the page has sections only for methods with results", () => {

@@ -30,7 +30,8 @@ export interface FuzzOptions {
   /** Ends after this number of inputs, or at the time `until` of `performance.now()`. */
   readonly inputs: number;
   readonly until?: number;
-  readonly onProgress?: (inputs: number) => void;
+  /** Gets the report so far, after every batch. */
+  readonly onProgress?: (report: FuzzReport) => void;
 }
 
 /** The result for one target. Without `failure`, all inputs were handled well. */
@@ -50,7 +51,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   const run = await target.open();
   let [tried, seed] = [0, options.seed];
   const looks: number[] = [];
-  const report = () => ({
+  const report = (): FuzzReport => ({
     target: target.name,
     inputs: tried,
     seconds: (performance.now() - startedAt) / 1000,
@@ -61,7 +62,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
       await inTime(run, new Random(seed));
       seed++;
       tried += target.batch;
-      onProgress?.(tried);
+      onProgress?.(report());
       if (tried >= ((looks.length + 1) * inputs) / (4 * LOOKS)) looks.push(await run.memory());
     }
     const least = (from: number, to?: number) => Math.min(...looks.slice(from, to));
