@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { CallName } from "../history/line.ts";
+import type { Demand } from "../load/constrained-host.ts";
 import { Caller, type Reply } from "./caller.ts";
 import type { History, SessionRecord } from "./history.ts";
 
@@ -8,6 +9,8 @@ export interface ClientPlan {
   readonly host: string;
   readonly holdMs: number;
   readonly pauseMs: number;
+  /** What each request asks for beside a slot. */
+  readonly demand?: (random: () => number) => Demand;
 }
 
 interface Grant {
@@ -64,8 +67,9 @@ export class ChaosClient {
     while (!this.#isStopping && !this.#isDead) {
       const session = this.#history.ask(this.#plan.host, this.#bucket);
       this.#session = session;
-      const grant = await this.#acquire(session);
-      if (grant !== undefined && !this.#isDead) await this.#use(session, grant);
+      const { ask, used } = this.#plan.demand?.(this.#random) ?? {};
+      const grant = await this.#acquire(session, ask);
+      if (grant !== undefined && !this.#isDead) await this.#use(session, grant, used);
       this.#session = undefined;
       await pause(this.#plan.pauseMs * (0.5 + this.#random()));
     }
@@ -90,9 +94,9 @@ export class ChaosClient {
   }
 
   /** Returns `undefined` if the session ended without a grant. */
-  async #acquire(session: SessionRecord): Promise<Grant | undefined> {
-    const first = { hostname: session.host, ipBucket: session.bucket, requestId: session.id, waitMs: 600_000 };
-    let message: object = first;
+  async #acquire(session: SessionRecord, ask: Demand["ask"] | undefined): Promise<Grant | undefined> {
+    const { id: requestId, host: hostname, bucket: ipBucket } = session;
+    let message: object = { hostname, ipBucket, requestId, waitMs: 600_000, ...ask };
     while (!this.#isDead) {
       const sentAt = performance.now();
       const { status, body } = await this.#call("acquire", message, ACQUIRE_TIMEOUT_MS);
@@ -114,7 +118,7 @@ export class ChaosClient {
     return { slotToken, queryToken, leaseUntil: sentAt + leaseMs };
   }
 
-  async #use(session: SessionRecord, grant: Grant): Promise<void> {
+  async #use(session: SessionRecord, grant: Grant, used: Demand["used"] | undefined): Promise<void> {
     const use = { from: performance.now(), until: Number.POSITIVE_INFINITY };
     session.use = use;
     const isRepeated = this.#random() * 100 < REPEATED_PERCENT;
@@ -126,7 +130,7 @@ export class ChaosClient {
     use.until = performance.now();
     this.#recordUse(session);
     await asked;
-    await this.#release(grant.slotToken);
+    await this.#release({ slotToken: grant.slotToken, used });
   }
 
   #recordUse({ use, deliveries: [first] }: SessionRecord): void {
@@ -172,9 +176,9 @@ export class ChaosClient {
     if (status === 200 && body["result"] === "granted") this.#granted(session, body, sentAt);
   }
 
-  async #release(slotToken: string): Promise<void> {
+  async #release(message: { readonly slotToken: string; readonly used: Demand["used"] | undefined }): Promise<void> {
     while (!this.#isDead) {
-      const { status } = await this.#call("release", { slotToken }, CALL_TIMEOUT_MS);
+      const { status } = await this.#call("release", message, CALL_TIMEOUT_MS);
       if (status === 200) return;
       await pause(RETRY_MS);
     }

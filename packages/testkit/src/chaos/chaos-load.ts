@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { CONSTRAINED_HOST, CONSTRAINTS, demandOf } from "../load/constrained-host.ts";
 import type { Random } from "../random/random.ts";
 import { ChaosClient, type ClientPlan } from "./chaos-client.ts";
 import type { History } from "./history.ts";
@@ -20,6 +21,7 @@ export const FAIR_QUEUE = {
   globalMaxWaiters: -1,
   maxWaitMs: 600_000,
   zombieTimeoutSeconds: LEASE_SECONDS,
+  hosts: { [CONSTRAINED_HOST]: CONSTRAINTS },
 } as const;
 
 /** A host that always has waiters: its utilisation shows whether slots are handed over. */
@@ -36,7 +38,12 @@ const QUIET_CLIENTS = 2;
 const LONG: ClientPlan = { host: "long.example", holdMs: 2.5 * LEASE_SECONDS * 1000, pauseMs: 200 };
 const LONG_CLIENTS = 4;
 
-/** Closed loops at a hot host, at quiet hosts, and at a host with long holds. */
+/** Requests of several slots, budgets, keys and classes. */
+const CONSTRAINED: ClientPlan = { host: CONSTRAINED_HOST, holdMs: 500, pauseMs: 50, demand: demandOf };
+const CONSTRAINED_CLIENTS = 14;
+const CONSTRAINED_BUCKETS = 4;
+
+/** Closed loops at a hot host, at quiet hosts, at a host with long holds, and at one with all kinds of limits. */
 export class ChaosLoad {
   readonly #url: string;
   readonly #history: History;
@@ -56,6 +63,7 @@ export class ChaosLoad {
       for (let n = 0; n < QUIET_CLIENTS; n++) this.#add({ host, holdMs: 40, pauseMs: 400 }, `b${n}`);
     }
     for (let n = 0; n < LONG_CLIENTS; n++) this.#add(LONG, `b${n}`);
+    for (let n = 0; n < CONSTRAINED_CLIENTS; n++) this.#add(CONSTRAINED, `b${n % CONSTRAINED_BUCKETS}`);
   }
 
   /** Kills a client that uses a slot of the hot host, and starts another one. */

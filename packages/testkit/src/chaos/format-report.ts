@@ -38,6 +38,7 @@ export function formatReport(report: ChaosReport): string {
     `${report.seconds.toFixed(0)} s, seed ${report.seed}, load average ${report.loadAverage.toFixed(1)}, utilisation before the faults ${report.baselineUtilisation.toFixed(2)}`,
     `${report.grants} grants of ${report.sessions} sessions; ${report.failedCalls} of ${report.calls} calls failed; ${report.blockedByStore} sessions got the answer that the store was away`,
     `${report.faults.reduce((sum, { count }) => sum + count, 0)} faults of ${report.faults.length} kinds, each at least ${report.fewest} times`,
+    `judged by each rule: ${report.judged.map(({ rule, judged }) => `${rule} ${judged}`).join(", ")}`,
     ...formatCounts(report.counts),
     ...report.violations
       .slice(0, SHOWN_VIOLATIONS)

@@ -1,4 +1,5 @@
-import type { Violation } from "../history/rule.ts";
+import type { Verdict } from "../history/judge-history.ts";
+import type { RuleName, Violation } from "../history/rule.ts";
 import type { FaultName } from "./faults.ts";
 import type { History } from "./history.ts";
 import type { ComparedCounts } from "./instance-counts.ts";
@@ -53,6 +54,8 @@ export interface ChaosReport {
   readonly fewest: number;
   readonly skipped: readonly { readonly name: FaultName; readonly reason: string }[];
   readonly violations: readonly Violation[];
+  /** How many things each rule judged: with 0 it could not have found anything. */
+  readonly judged: readonly { readonly rule: RuleName; readonly judged: number }[];
   /**
    * The counters of the instances beside what the clients saw. A figure, not a goal: the metric of sessions that started also
    * counts those that moved to the instance.
@@ -71,7 +74,7 @@ interface Findings {
   readonly skipped: ChaosReport["skipped"];
   /** Why no more faults could be caused. */
   readonly failure: string | undefined;
-  readonly violations: readonly Violation[];
+  readonly verdict: Verdict;
   readonly counts: ComparedCounts;
   readonly seconds: number;
   readonly baseline: number;
@@ -85,7 +88,7 @@ export function reportOf({
   runs,
   skipped,
   failure,
-  violations,
+  verdict: { violations, rules },
   counts,
   seconds,
   baseline,
@@ -107,6 +110,7 @@ export function reportOf({
     fewest: Math.min(...faults.map(({ count }) => count)),
     skipped,
     violations,
+    judged: rules.map(({ rule, judged }) => ({ rule, judged })),
     counts,
     misses: [
       ...missesOf(runs),

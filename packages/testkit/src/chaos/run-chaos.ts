@@ -99,7 +99,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       runs,
       skipped,
       failure,
-      violations: verdict.violations,
+      verdict,
       counts: await counts.compare(fleet.processes, verdict.counts),
       seconds,
       baseline,

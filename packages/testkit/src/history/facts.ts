@@ -159,7 +159,7 @@ export class Facts {
     let open: Segment[] = [];
     for (const change of changes) {
       if ("live" in change) live = change.live;
-      else if (change.host === undefined) all = change.fairQueue ?? {};
+      else if (change.host === undefined) all = forHost(host, change.fairQueue ?? {});
       else own = change.fairQueue ?? {};
       for (const segment of open) segment.until = Math.min(segment.until, change.byAt);
       const segment = {
@@ -173,6 +173,12 @@ export class Facts {
     }
     return segments;
   }
+}
+
+/** The values of a configuration for one host. */
+function forHost(host: string, { hosts = {}, ...all }: FairQueueFacts): FairQueueFacts {
+  const own = Object.entries(hosts).find(([name]) => hostKey(name) === host);
+  return { ...all, ...own?.[1] };
 }
 
 function configOf(given: FairQueueFacts): Config {

@@ -222,6 +222,9 @@ export function leaseMsOf({ facts }: History, host: string, until: number): numb
   return (facts.of(host).most("zombieTimeoutSeconds", 0, until) ?? Number.POSITIVE_INFINITY) * 1000;
 }
 
+/** A release is answered after its commit, or after this time. */
+export const ACKNOWLEDGED_MS = 100;
+
 /** When the first of these calls was sent; `Infinity` if there is none. */
 export function sent(calls: readonly Call[]): number {
   return calls[0]?.sentAt ?? Number.POSITIVE_INFINITY;

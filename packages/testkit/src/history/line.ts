@@ -26,7 +26,12 @@ export interface FactsLine {
 }
 
 /** The keys of `fairQueue` that the rules use, as documented in docs/reference/config.md. */
-export interface FairQueueFacts {
+export interface FairQueueFacts extends LimitFacts {
+  /** Overrides of hosts by their exact names. Patterns are not known here. */
+  readonly hosts?: { readonly [name: string]: LimitFacts };
+}
+
+interface LimitFacts {
   readonly maxSlotPerHost?: number;
   readonly maxSlotPerIp?: number;
   readonly maxWaitersPerHost?: number;

@@ -1,6 +1,6 @@
 import { type Call, isAnswered } from "./call.ts";
 import type { Config } from "./facts.ts";
-import { type History, latestEffect, type Session, type Slot, waitedUntil } from "./history.ts";
+import { ACKNOWLEDGED_MS, type History, latestEffect, type Session, type Slot, waitedUntil } from "./history.ts";
 
 /** An opening of a host's breaker that a client knows of, because its session ended as `throttled`. */
 export interface Opening {
@@ -17,9 +17,6 @@ interface Cause {
   readonly call: Call;
   readonly from: number;
 }
-
-/** A release is answered after its commit, or after this time. */
-const ACKNOWLEDGED_MS = 100;
 
 /** How often a call arrives at most. */
 const DELIVERIES = 2;

@@ -56,8 +56,9 @@ export class LoadClient {
   }
 
   async #once(): Promise<void> {
-    const { hostname, holdMs, pauseMs, failures = 0 } = this.#plan;
-    let reply = await this.#post("acquire", { hostname, ipBucket: this.#bucket, waitMs: POLL_MS });
+    const { hostname, holdMs, pauseMs, failures = 0, demand } = this.#plan;
+    const { ask, used } = demand?.(Math.random) ?? {};
+    let reply = await this.#post("acquire", { hostname, ipBucket: this.#bucket, waitMs: POLL_MS, ...ask });
     while (reply.result === "pending") reply = await this.#post("acquire", { queryToken: reply.queryToken });
     if (reply.slotToken === undefined) {
       this.#counts.rejected++;
@@ -68,7 +69,7 @@ export class LoadClient {
     this.#counts.granted++;
     await this.#pause(between(holdMs));
     const status = Math.random() < failures ? 503 : 200;
-    await this.#post("release", { slotToken: reply.slotToken, status });
+    await this.#post("release", { slotToken: reply.slotToken, status, used });
     await this.#pause(between(pauseMs));
   }
 

@@ -1,3 +1,5 @@
+import { CONSTRAINED_HOST, type Demand, demandOf } from "./constrained-host.ts";
+
 /** The behaviour of the clients of one host. */
 export interface HostPlan {
   readonly hostname: string;
@@ -8,6 +10,8 @@ export interface HostPlan {
   readonly pauseMs: readonly [least: number, most: number];
   /** The part of the upstream's answers that are 503. Enough of them open the breaker. */
   readonly failures?: number;
+  /** What each request asks for beside a slot. */
+  readonly demand?: (random: () => number) => Demand;
 }
 
 /** Typical upstreams: idle, busy, crowded, unfair, failing. */
@@ -23,6 +27,16 @@ export const DEMO_PLAN: readonly HostPlan[] = [
   { hostname: "webhooks.crm.example", buckets: 3, clients: 3, holdMs: [100, 300], pauseMs: [500, 2_500] },
   { hostname: "status.weather.example", buckets: 1, clients: 1, holdMs: [50, 150], pauseMs: [2_000, 6_000] },
 ];
+
+/** A host with budgets, keys and classes: see `CONSTRAINTS`. */
+export const CONSTRAINED_PLAN: HostPlan = {
+  hostname: CONSTRAINED_HOST,
+  buckets: 4,
+  clients: 14,
+  holdMs: [100, 700],
+  pauseMs: [20, 300],
+  demand: demandOf,
+};
 
 /** Many hosts with a client each, so that most rows of a table change all the time. */
 export function manyHosts(count: number): HostPlan[] {

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { Fleet } from "../fleet/fleet.ts";
 import { ServeProcess } from "../fleet/serve-process.ts";
+import { CONSTRAINED_HOST, CONSTRAINTS } from "../load/constrained-host.ts";
 import { Load } from "../load/load.ts";
-import { DEMO_PLAN, type HostPlan, manyHosts } from "../load/load-plan.ts";
+import { CONSTRAINED_PLAN, DEMO_PLAN, type HostPlan, manyHosts } from "../load/load-plan.ts";
 import { Random } from "../random/random.ts";
 import { judge, type Sample, type SoakVerdict } from "./judge.ts";
 
@@ -32,7 +33,13 @@ export interface SoakReport extends SoakVerdict {
   readonly samples: readonly Sample[];
 }
 
-const FAIR_QUEUE = { maxSlotPerIp: 2, maxWaitMs: 8_000, sessionIdleSeconds: 20, cleanup: { intervalSeconds: 30 } };
+const FAIR_QUEUE = {
+  maxSlotPerIp: 2,
+  maxWaitMs: 8_000,
+  sessionIdleSeconds: 20,
+  cleanup: { intervalSeconds: 30 },
+  hosts: { [CONSTRAINED_HOST]: CONSTRAINTS },
+};
 const FAULT_EVERY_MS = 5_000;
 /** Hosts that are used for a while and never again. */
 const PASSING_HOSTS = 40;
@@ -44,7 +51,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const services = [...fleet.processes, single];
   const database = new Client({ connectionString: fleet.dsn });
   await database.connect();
-  const loads = services.map(({ url }) => new Load({ url }, [...DEMO_PLAN, ...manyHosts(50)]));
+  const loads = services.map(({ url }) => new Load({ url }, [...DEMO_PLAN, CONSTRAINED_PLAN, ...manyHosts(50)]));
   const world: World = { urls: services.map(({ url }) => url), database, random: new Random(options.seed) };
   const samples: Sample[] = [];
   const startedAt = performance.now();

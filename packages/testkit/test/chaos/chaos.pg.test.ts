@@ -12,4 +12,6 @@ test(`a fleet under faults breaks no limit and loses no session (seed ${seed})`,
   expect({ misses: report.misses, progress }).toEqual({ misses: [], progress });
   expect(report.violations).toEqual([]);
   expect(report.grants).toBeGreaterThan(100);
+  // Budgets, which only one host has.
+  expect(report.judged.find(({ rule }) => rule === "HIST14")?.judged).toBeGreaterThan(100);
 });

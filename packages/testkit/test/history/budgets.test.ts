@@ -76,6 +76,17 @@ describe("HIST14: budgets", () => {
     expect(after(30_100, 30_050)).toEqual([]);
   });
 
+  test("a debt counts only if its release was answered fast enough to be committed", () => {
+    const after = (answeredAt: number) => {
+      const script = new Script(FACTS);
+      const first = script.session(spend(1)).granted(0, 10, charged(1));
+      first.release(20, 200, { used: { tokens: 100 } }, answeredAt);
+      script.session(spend(10)).granted(500, 510, charged(10)).release(520);
+      return script.broken();
+    };
+    expect([after(110), after(120)]).toEqual([["HIST14"], []]);
+  });
+
   test("a debt does not count for its own grant, nor for others at the same time: they may have come before", () => {
     const script = new Script(FACTS);
     const first = script.session(spend(10)).granted(20, 20, charged(10));

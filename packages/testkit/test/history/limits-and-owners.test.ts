@@ -22,6 +22,16 @@ test("HIST1: one slot too many is found, at a host and in a bucket", () => {
   expect(shared.broken()).toEqual([]);
 });
 
+test("HIST1: the limits of a host are those that the configuration gives its name", () => {
+  const broken = (hosts: { readonly [name: string]: { readonly maxSlotPerHost: number } }) => {
+    const script = new Script({ fairQueue: { maxSlotPerHost: 1, hosts } });
+    for (const at of [10, 11]) script.session({ host: "A.example" }).granted(0, at).release(100);
+    return script.broken();
+  };
+  expect(broken({ "a.example": { maxSlotPerHost: 2 } })).toEqual([]);
+  expect(broken({ "b.example": { maxSlotPerHost: 2 } })).toEqual(["HIST1"]);
+});
+
 test("HIST1: slots of a key that is in shadow mode are not judged, and a required key must be sent", () => {
   const at = (tenant: object, ...sessions: readonly object[]) => {
     const script = new Script({ fairQueue: { maxSlotPerHost: 20, keys: { tenant } } });

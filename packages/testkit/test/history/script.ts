@@ -95,8 +95,8 @@ export class ScriptSession {
     return this.ask(sentAt, answeredAt, { result: "timeout", reason });
   }
 
-  release(sentAt: number, status = 200, more: object = {}): this {
-    this.#call("release", sentAt, sentAt + 1, { slotToken: this.slotToken, status, ...more }, 200, { result: "ok" });
+  release(sentAt: number, status = 200, more: object = {}, answeredAt = sentAt + 1): this {
+    this.#call("release", sentAt, answeredAt, { slotToken: this.slotToken, status, ...more }, 200, { result: "ok" });
     return this;
   }
 

@@ -6,7 +6,7 @@
  * A grant was charged between its first call, or the last time at which it certainly waited, and the arrival of its answer. An
  * offer may have been charged up to `collectMs` before the session got it. Of a grant with a release that says `used`, only
  * that part counts, even if the release had no effect. A canceled one counts nothing. A debt counts if the release was answered
- * while the lease certainly ran, for grants that were asked for later: one at the same time may have come before it, as its own
+ * while the lease certainly ran, and so fast that it was committed before, for grants that were asked for later: one at the same time may have come before it, as its own
  * did. It counts at most `limit`: the rest of what is missing then may be given back later.
  *
  * Not judged: hosts whose configuration changes, budgets in shadow mode, and times with lost commits or a jump of the
@@ -14,7 +14,15 @@
  */
 
 import { groupBy } from "../group-by.ts";
-import { certainEnd, type History, leaseEnd, type Session, type Slot, waitedUntil } from "../history.ts";
+import {
+  ACKNOWLEDGED_MS,
+  certainEnd,
+  type History,
+  leaseEnd,
+  type Session,
+  type Slot,
+  waitedUntil,
+} from "../history.ts";
 import type { BudgetFacts, KeyFacts } from "../line.ts";
 import { Findings, type Rule } from "../rule.ts";
 
@@ -165,6 +173,7 @@ function debtOf(history: History, slot: Slot, name: string, budget: Judged): Sta
   if (release === undefined || charged === undefined || used === undefined || !(used > charged)) return [];
   const isCertain =
     release.httpStatus === 200 &&
+    release.answeredAt - release.sentAt < ACKNOWLEDGED_MS - ROUNDING_MS &&
     release.answeredAt <= leaseEnd(slot) &&
     session.cancels.length + revocations.length === 0 &&
     certainEnd(history, slot) >= release.sentAt;
