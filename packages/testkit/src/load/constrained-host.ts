@@ -13,7 +13,7 @@ export interface Demand {
 
 export const CONSTRAINED_HOST = "constrained.example";
 
-/** Each of its limits is less than what its clients together would use, so each makes requests wait. */
+/** Less than what its clients together would use: requests wait for keys, for the ceiling, for budgets and for slots. */
 export const CONSTRAINTS = {
   maxSlotPerHost: 6,
   maxSlotPerIp: 4,

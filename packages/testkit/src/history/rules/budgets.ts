@@ -6,8 +6,8 @@
  * A grant was charged between its first call, or the last time at which it certainly waited, and the arrival of its answer. An
  * offer may have been charged up to `collectMs` before the session got it. Of a grant with a release that says `used`, only
  * that part counts, even if the release had no effect. A canceled one counts nothing. A debt counts if the release was answered
- * while the lease certainly ran, and so fast that it was committed before, for grants that were asked for later: one at the same time may have come before it, as its own
- * did. It counts at most `limit`: the rest of what is missing then may be given back later.
+ * while the lease certainly ran, and so soon that it was committed before the answer. It counts for grants that were asked
+ * for later: one at the same time may have come before it, as its own did. It counts at most `limit`: the rest of what is missing then may be given back later.
  *
  * Not judged: hosts whose configuration changes, budgets in shadow mode, and times with lost commits or a jump of the
  * store's clock. Cost: O(n) for each of n grants, at most `MOST` of them.
