@@ -16,9 +16,9 @@ export default defineConfig({
     // whole run takes 8 minutes on two cores, of which they are idle for half.
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: SlowFirst },
-    // Only for tests that hang: a pure one may take a minute beside other work.
-    testTimeout: 120_000,
-    hookTimeout: 60_000,
+    // Only for tests that hang: beside other work, one may take minutes.
+    testTimeout: 300_000,
+    hookTimeout: 120_000,
     restoreMocks: true,
     execArgv: ["--expose-gc"],
     projects: [

@@ -22,7 +22,7 @@ export default defineConfig({
   test: {
     ...pure,
     maxWorkers: 2,
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     restoreMocks: true,
     execArgv: ["--expose-gc"],
   },

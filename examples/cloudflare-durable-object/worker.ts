@@ -11,6 +11,8 @@ interface Env {
   readonly SLOTS: SlotNamespace;
   /** The address of the upstream. */
   readonly UPSTREAM: string;
+  /** How long a request waits for its slot, in milliseconds (20000). */
+  readonly MAX_WAIT_MS?: string;
   /** For `slotkeeper status --url https://…`: a secret of the Worker. */
   readonly INTERNAL_TOKEN?: string;
 }
@@ -37,6 +39,7 @@ async function proxied(request: Request, env: Env, context: Context): Promise<Re
   const keeper = new SlotClient({
     url: "http://slots",
     fetch: slotFetch(env.SLOTS),
+    maxWaitMs: Number(env.MAX_WAIT_MS ?? 20_000),
     waitUntil: (promise) => context.waitUntil(promise),
   });
   const { pathname, search } = new URL(request.url);

@@ -29,7 +29,7 @@ test("one variable moves a program from one machine to a service, and two jobs a
   } finally {
     await machine.close();
   }
-}, 120_000);
+});
 
 test("the spans of two jobs show that one waited for the other, and the metrics count both", async () => {
   // Not bundled, because the SDK is CommonJS.
@@ -44,7 +44,7 @@ test("the spans of two jobs show that one waited for the other, and the metrics 
     "slotkeeper_client_hold_seconds: 2 values",
     "slotkeeper_client_wait_seconds: 2 values",
   ]);
-}, 120_000);
+});
 
 test("three processes share the tokens of a model API over the service: no more than the budget, in equal parts", async () => {
   const program = fileURLToPath(new URL("../dist/model-api-fleet.js", import.meta.url));
@@ -57,7 +57,7 @@ test("three processes share the tokens of a model API over the service: no more 
   expect(Math.min(...shares) / Math.max(...shares)).toBeGreaterThan(0.6);
   const [, refused, all] = /^refused (\d+) of (\d+) requests$/m.exec(text) ?? [];
   expect(Number(refused)).toBeLessThanOrEqual(Number(all) / 50);
-}, 60_000);
+});
 
 /** Runs this number of processes; how many jobs they did, and how many at the same time. */
 async function atOnce(file: string, processes: number, environment: Record<string, string>) {

@@ -8,9 +8,7 @@ import { expect, test } from "vitest";
 
 const EXAMPLE = fileURLToPath(new URL("../dist/fleet.js", import.meta.url));
 
-test("the fleet hands out slots at three instances, and Ctrl-C leaves no process and no file", {
-  timeout: 90_000,
-}, async () => {
+test("the fleet hands out slots at three instances, and Ctrl-C leaves no process and no file", async () => {
   const home = mkdtempSync(join(tmpdir(), "slotkeeper-example-"));
   // Started by root, PostgreSQL runs as another user.
   chmodSync(home, 0o755);

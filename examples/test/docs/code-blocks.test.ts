@@ -42,12 +42,12 @@ describe("programs", () => {
       () => service.stop({ graceMs: 0, deadlineMs: 500 }),
       () => upstream.close(),
     );
-  }, 120_000);
+  });
   afterAll(() => Promise.all(stops.map((stop) => stop())));
 
   test("compile, with their imports", () => {
     expect(compileAll(programs.filter(({ comment }) => !comment.startsWith("file: ")))).toEqual([]);
-  }, 120_000);
+  });
 
   test.each(programs.filter(isRun).map((block) => [nameOf(block), block] as const))(
     "%s runs as pasted",

@@ -154,7 +154,7 @@ describe("in a browser, from a plain static server", () => {
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${BASE}`;
     browser = await launchChromium();
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser.close();
     server.close();
@@ -185,7 +185,7 @@ describe("in a browser, from a plain static server", () => {
     return found.map((link) => link.slice(url.length));
   }
 
-  test("the search finds where a name is defined or explained, with excerpts", { timeout: 120_000 }, async () => {
+  test("the search finds where a name is defined or explained, with excerpts", async () => {
     await open("", async (page) => {
       await page.locator("#local-search button").click();
       const first: Record<string, string> = {

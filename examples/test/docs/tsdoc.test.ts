@@ -71,7 +71,7 @@ test.each(packages)("packages/%s shows an example of what programs begin with", 
   expect(bare.map(({ name, file }) => `${name} in ${file}`)).toEqual([]);
 });
 
-test("every example compiles as pasted", { timeout: 120_000 }, async () => {
+test("every example compiles as pasted", async () => {
   const files = [...new Set(entries.flatMap(({ entry }) => exportsOf(entry)).map(({ file }) => file))];
   const examples = files.flatMap((file) => examplesIn(readFileSync(join(ROOT, file), "utf8")));
   expect(examples.length).toBeGreaterThan(70);

@@ -88,4 +88,4 @@ test("every step of the tutorial works as it says", async () => {
   const { blocks } = readPage("docs/tutorial.md");
   expect(blocks.filter(({ comment }) => comment.startsWith("step: ")).length).toBeGreaterThan(10);
   for (const block of blocks) await walk.take(block);
-}, 60_000);
+});

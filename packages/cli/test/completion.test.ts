@@ -15,7 +15,7 @@ beforeAll(() => {
   chmodSync(join(folder, "slotkeeper"), 0o755);
   mkdirSync(join(folder, "work"));
   writeFileSync(join(folder, "work", "unmistakable.json"), "{}");
-}, 120_000);
+});
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const SHELLS = {
@@ -39,7 +39,7 @@ describe.each(Object.entries(SHELLS))("%s", (shell, { args, load }) => {
   const isHere = spawnSync(shell, ["-c", ":"]).status === 0;
   if (!isHere) console.log(`${shell} is not installed: its completion is not tested. Debian has a package ${shell}.`);
 
-  test.skipIf(!isHere)("completes commands, arguments, flags and files", { timeout: 60_000 }, async () => {
+  test.skipIf(!isHere)("completes commands, arguments, flags and files", async () => {
     // fish keeps state in the home folder.
     const environment = { PATH: path, HOME: folder, ZDOTDIR: folder, PS1: "> ", INPUTRC: "/dev/null" };
     const session = new TerminalSession(args, { program: shell, columns: 160, rows: 50, environment });

@@ -6,10 +6,10 @@ import { slotkeeper } from "./command.ts";
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
-}, 120_000);
+});
 afterAll(() => server.stop());
 
-it("serve exits after SIGTERM although the database does not answer any more", { timeout: 60_000 }, async () => {
+it("serve exits after SIGTERM although the database does not answer any more", async () => {
   const environment = { SLOTKEEPER_BACKEND__POSTGRES__DSN: server.dsn };
   expect(await slotkeeper(["migrate"], environment).exited).toBe(0);
   const command = slotkeeper(["serve", "--listen", "127.0.0.1:0"], environment);

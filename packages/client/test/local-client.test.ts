@@ -42,7 +42,7 @@ test("a process and a command share the slots; a slot survives the keeper and en
   } finally {
     await machine.close();
   }
-}, 60_000);
+});
 
 test("a folder that is not safe is refused before anything is asked", () => {
   expect(() => localClient({ socket: `/tmp/${"x".repeat(100)}/s` })).toThrow(/too long/);

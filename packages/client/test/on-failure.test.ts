@@ -78,7 +78,7 @@ test("a share: at most that part of the last known limit runs at once", async ()
 
 test("a share of a host's limit uses the limit that the service reports with the grant", async () => {
   const world = await startWorld({ fairQueue: { maxSlotPerHost: 10 } });
-  const keeper = world.client({ onFailure: { share: 0.2 }, maxWaitMs: 800 });
+  const keeper = world.client({ onFailure: { share: 0.2 }, maxWaitMs: 4_000 });
   await keeper.run(host, () => {});
   await world.proxy.refuse();
   const slots = await Promise.allSettled([1, 2, 3].map(() => keeper.acquire(host)));

@@ -70,9 +70,7 @@ function perGrant({ requests, rowsWritten, rowsRead, tookMs }: Counts) {
   return { requests: requests / GRANTS, rowsWritten: written, rowsRead: read, ms: tookMs / GRANTS };
 }
 
-test("a grant and its release cost two requests and two rows; under contention no more", {
-  timeout: 120_000,
-}, async () => {
+test("a grant and its release cost two requests and two rows; under contention no more", async () => {
   const worker = await startWorker({ script: SCRIPT });
   const alone = perGrant(await measure(worker, 1, GRANTS));
   const contended = perGrant(await measure(worker, 40, GRANTS));
@@ -83,9 +81,7 @@ test("a grant and its release cost two requests and two rows; under contention n
   expect(contended.rowsWritten).toBeLessThanOrEqual(2.1);
 });
 
-test("a grant takes at most a few times as long as from the HTTP service with a journal", {
-  timeout: 120_000,
-}, async () => {
+test("a grant takes at most a few times as long as from the HTTP service with a journal", async () => {
   const folder = await mkdtemp(join(tmpdir(), "slotkeeper-cost-"));
   const service = await Service.start({
     flags: { listen: "127.0.0.1:0", fairQueue: LIMITS, backend: { memory: { journal: join(folder, "journal") } } },

@@ -10,7 +10,7 @@ import { SERVING, slotsClass, startWorker, TOKEN } from "./worker.ts";
 
 const DASHBOARD = fileURLToPath(new URL("../../dashboard/", import.meta.url));
 
-test("the dashboard shows the hosts of a Worker, and one of them", { timeout: 120_000 }, async () => {
+test("the dashboard shows the hosts of a Worker, and one of them", async () => {
   const assets = await mkdtemp(join(tmpdir(), "slotkeeper-assets-"));
   const { build } = await import("vite");
   await build({ configFile: join(DASHBOARD, "vite.config.ts"), build: { outDir: assets, emptyOutDir: true } });

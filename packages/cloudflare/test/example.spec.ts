@@ -36,11 +36,9 @@ async function startExample(more: { readonly [name: string]: string }) {
   });
 }
 
-test("the example: 200 parallel requests to an upstream that allows 4 at a time, without a failure", {
-  timeout: 90_000,
-}, async () => {
+test("the example: 200 parallel requests to an upstream that allows 4 at a time, without a failure", async () => {
   const upstream = await startUpstream(4, 20);
-  const worker = await startExample({ UPSTREAM: upstream.url, INTERNAL_TOKEN: TOKEN });
+  const worker = await startExample({ UPSTREAM: upstream.url, INTERNAL_TOKEN: TOKEN, MAX_WAIT_MS: "120000" });
   const answers = Array.from({ length: 200 }, async () => {
     const response = await worker.ask("/file?page=2");
     return `${response.status} ${await response.text()}`;

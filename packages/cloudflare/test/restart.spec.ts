@@ -47,9 +47,7 @@ async function servedInOrder(worker: TestWorker, tokens: readonly string[], slot
   return order;
 }
 
-test("a restart with the storage kept: the lease counts and renews, waiters keep their order, fences grow", {
-  timeout: 90_000,
-}, async () => {
+test("a restart with the storage kept: the lease counts and renews, waiters keep their order, fences grow", async () => {
   const first = await startWorker({ script: ONE_SLOT, storage });
   const { slotToken, fence, waiters } = await fillQueue(first);
   await first.stop();
@@ -79,9 +77,7 @@ test("the control: without the storage, the slot is given twice and the lease ca
   });
 });
 
-test("the object is aborted four times under load: every request is served, never more than 4 at a time", {
-  timeout: 90_000,
-}, async () => {
+test("the object is aborted four times under load: every request is served, never more than 4 at a time", async () => {
   const script = `
     import { serve, slotFetch, slotObject } from "@slotkeeper/cloudflare";
     import { SlotClient } from "@slotkeeper/client";
@@ -140,7 +136,7 @@ test("SIGKILL of workerd while it answers grants: none is lost, and no fence is 
   expect(run.kills).toBeGreaterThanOrEqual(3);
 });
 
-test("the control: a store that writes a moment later loses grants", { timeout: 60_000 }, async () => {
+test("the control: a store that writes a moment later loses grants", async () => {
   const script = `
     import { serve, slotObject } from "@slotkeeper/cloudflare";
     const late = (storage) => ({

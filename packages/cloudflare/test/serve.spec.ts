@@ -145,7 +145,7 @@ test("listeners get events of the directory", async () => {
   await reader.cancel();
 });
 
-test("`slotkeeper status` shows the hosts of a Worker", { timeout: 120_000 }, async () => {
+test("`slotkeeper status` shows the hosts of a Worker", async () => {
   const worker = await startWorker({ script: SCRIPT });
   await call(worker, "acquire", { hostname: HOST, bucket: "a", waitMs: 1_000 });
   await expect.poll(async () => (await list(worker)).total).toBe(1);

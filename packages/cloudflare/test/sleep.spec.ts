@@ -48,9 +48,7 @@ async function heldWhileAsleep(worker: TestWorker) {
   return { isHeld, other, created: (await counts(worker)).created };
 }
 
-test("an object without calls is evicted, and restored later with its lease intact; with usual timers it is not", {
-  timeout: 60_000,
-}, async () => {
+test("an object without calls is evicted, and restored later with its lease intact; with usual timers it is not", async () => {
   const asleep = await startWorker({ script: counting("") });
   const usual = `import { CallClock } from "../src/call-clock.ts"; CallClock.prototype.end = () => {};`;
   const awake = await startWorker({ script: counting(usual) });

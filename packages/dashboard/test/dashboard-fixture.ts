@@ -21,7 +21,7 @@ beforeAll(async () => {
   const { build } = await import("vite");
   await build({ configFile: join(ROOT, "vite.config.ts"), build: { outDir: built, emptyOutDir: true } });
   browser = await launchChromium();
-}, 120_000);
+});
 
 afterAll(async () => {
   await browser.close();

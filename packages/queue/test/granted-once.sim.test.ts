@@ -130,18 +130,14 @@ async function faultsOf(isAtOne: boolean, mostEnds = 1_000): Promise<string[]> {
   return faults;
 }
 
-it("a session gets at most one slot, and every slot that is held is known to its client", {
-  timeout: 120_000,
-}, async () => {
+it("a session gets at most one slot, and every slot that is held is known to its client", async () => {
   expect(await faultsOf(true)).toEqual([]);
 });
 
-it("a session gets at most one slot at all instances together, even if answers are lost", {
-  timeout: 120_000,
-}, async () => {
+it("a session gets at most one slot at all instances together, even if answers are lost", async () => {
   expect(await faultsOf(false)).toEqual([]);
 });
 
-it("the same holds if a host keeps one end of a session only", { timeout: 120_000 }, async () => {
+it("the same holds if a host keeps one end of a session only", async () => {
   expect([await faultsOf(true, 1), await faultsOf(false, 1)]).toEqual([[], []]);
 });

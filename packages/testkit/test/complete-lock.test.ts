@@ -78,7 +78,7 @@ describe("complete-lock", () => {
     expect(out).toContain("Every entry has an integrity.");
     expect(locked()).toMatchObject({ integrity: SUM });
     expect(await complete(["--check"])).toMatchObject({ code: 0 });
-  }, 60_000);
+  });
 
   it("--fill leaves out what the registry does not have, and anything that is no integrity", async () => {
     await complete([]);
@@ -87,7 +87,7 @@ describe("complete-lock", () => {
       expect(locked()).not.toHaveProperty("integrity");
     }
     expect(await complete(["--check"])).toMatchObject({ code: 1 });
-  }, 60_000);
+  });
 });
 
 it("the entries of the lock file without integrity are optional tools of other platforms, as SECURITY.md says", () => {

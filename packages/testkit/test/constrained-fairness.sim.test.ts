@@ -75,7 +75,7 @@ const SCENARIOS: readonly ConstrainedScenario[] = [
 ];
 
 describe("keys and budgets against the max-min oracle for several resources", () => {
-  test.each(SCENARIOS)("$name", { timeout: 120_000 }, async (scenario) => {
+  test.each(SCENARIOS)("$name", async (scenario) => {
     const shares = await runConstrained(scenario);
     const worst = Math.max(...shares.map(({ got, fair }) => Math.abs(got - fair) / fair));
     expect(worst, JSON.stringify(shares)).toBeLessThanOrEqual(scenario.tolerance ?? 0.01);

@@ -32,7 +32,7 @@ beforeAll(async () => {
   writeFileSync(file, originalConfig());
   const migrate = slotkeeper(["migrate", "-c", file]);
   if ((await migrate.exited) !== 0) throw new Error(migrate.err);
-}, 120_000);
+});
 afterAll(async () => {
   await database.close();
   rmSync(folder, { recursive: true });

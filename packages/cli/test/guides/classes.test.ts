@@ -5,4 +5,4 @@ test("tenants-and-classes.md: every command of the guide works and prints what t
   const run = await runGuide("tenants-and-classes.md", new Map([[":8080", `:${await freePort()}`]]));
   expect(run.code, run.err).toBe(0);
   expect(unprinted(run)).toEqual([]);
-}, 120_000);
+});

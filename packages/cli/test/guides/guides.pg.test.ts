@@ -9,7 +9,7 @@ beforeAll(async () => {
   server = await startPostgres();
   // The test server may lose commits in a crash, which the doctor would report.
   await onServer(server.dsn, (client) => client.query("ALTER ROLE ALL SET synchronous_commit = on"));
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 /** The addresses in the guides, and the real ones of this test. */
@@ -28,7 +28,7 @@ it("run it in production: every command of the guide works and prints what the g
   const run = await runGuide("production.md", await addresses());
   expect(run.code, run.err).toBe(0);
   expect(unprinted(run)).toEqual([]);
-}, 60_000);
+});
 
 it("move from the original service: every command of the guide works on a database with live rows", async () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8");
@@ -46,4 +46,4 @@ it("move from the original service: every command of the guide works on a databa
   const run = await runGuide("from-original.md", given);
   expect(run.code, run.err).toBe(0);
   expect(unprinted(run)).toEqual([]);
-}, 60_000);
+});

@@ -7,4 +7,4 @@ test("one machine: every recipe of the guide works and prints what the guide sho
   const run = await runGuide("one-machine.md", new Map(), { SLOTKEEPER_SOCKET: machine.socket });
   expect(run.code, run.err).toBe(0);
   expect(unprinted(run)).toEqual([]);
-}, 120_000);
+});

@@ -13,7 +13,7 @@ const statusOf = (to: { port: string; path: string }) =>
   new Promise((resolve) => get(to, (answer) => resolve(answer.resume().statusCode)));
 const NAME = ["--name", "gpu", "--as", "me"];
 
-describe("the command", { timeout: 60_000 }, () => {
+describe("the command", () => {
   test("has its own exit code, standard input and standard output", async () => {
     const command = exec(newMachine(), NAME, "sh", "-c", "cat; echo problem >&2; exit 42");
     command.process.stdin?.end("typed");
@@ -120,7 +120,7 @@ describe("the command", { timeout: 60_000 }, () => {
   });
 });
 
-describe("slots", { timeout: 60_000 }, () => {
+describe("slots", () => {
   test("no slot within --timeout: exit code 6, and who holds it, as a sentence or as JSON", async () => {
     const machine = newMachine();
     await exec(machine, NAME, ...RUNS).said(/runs/);
@@ -185,7 +185,7 @@ describe("slots", { timeout: 60_000 }, () => {
   });
 });
 
-describe("status, top and serve", { timeout: 60_000 }, () => {
+describe("status, top and serve", () => {
   const local = (machine: ReturnType<typeof newMachine>, ...args: string[]) =>
     done(slotkeeper([...args, "--socket", machine.socket]));
 

@@ -76,7 +76,7 @@ const refuses = async (machine: Machine, why: string) =>
     err: expect.stringContaining(why),
   });
 
-describe("the folder of the socket", { timeout: 60_000 }, () => {
+describe("the folder of the socket", () => {
   test("other users have access: refused", async () => {
     const machine = newMachine();
     chmodSync(folderOf(machine), 0o755);
@@ -114,7 +114,7 @@ describe("the folder of the socket", { timeout: 60_000 }, () => {
   });
 });
 
-describe("what an earlier keeper left", { timeout: 60_000 }, () => {
+describe("what an earlier keeper left", () => {
   test("a stale socket file", async () => {
     const machine = newMachine();
     folderOf(machine);
@@ -171,7 +171,7 @@ describe("what an earlier keeper left", { timeout: 60_000 }, () => {
   });
 });
 
-describe("keepers", { timeout: 120_000 }, () => {
+describe("keepers", () => {
   test("a keeper that is killed while it starts is replaced", async () => {
     const machine = newMachine();
     folderOf(machine);

@@ -39,14 +39,14 @@ beforeAll(async () => {
   page = await browser.newPage();
   await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
   await page.waitForFunction("typeof contend === 'function'");
-}, 120_000);
+});
 
 afterAll(async () => {
   await browser?.close();
   await new Promise((resolve) => server?.close(resolve));
 });
 
-describe("in a page with workers", { timeout: 120_000 }, () => {
+describe("in a page with workers", () => {
   it("the page is cross-origin isolated", async () => {
     expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
   });

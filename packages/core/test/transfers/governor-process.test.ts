@@ -47,9 +47,7 @@ const ALLOCATES = `
   console.log(JSON.stringify({ events, heldAtMinimum, state }));
 `;
 
-test("in a real process that allocates, limits fall by halves, evict no holder, and recover step by step", {
-  timeout: 120_000,
-}, async () => {
+test("in a real process that allocates, limits fall by halves, evict no holder, and recover step by step", async () => {
   const out = await withProgram({ text: ALLOCATES, folder }, (program) => outputOf(program, [], ["--expose-gc"]));
   const { events, heldAtMinimum, state } = JSON.parse(out) as {
     events: GovernorEvent[];

@@ -14,9 +14,7 @@ interface Summary {
   readonly limits: { readonly least: number; readonly most: number };
 }
 
-test("the example's server stays under its budget while clients flood it, and draws its chart", {
-  timeout: 120_000,
-}, async () => {
+test("the example's server stays under its budget while clients flood it, and draws its chart", async () => {
   const { summary, chart } = await withProgram({ file }, async (program, folder) => {
     const path = join(folder, "chart.svg");
     const out = await outputOf(program, ["--short", "--chart", path]);

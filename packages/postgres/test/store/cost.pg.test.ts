@@ -30,9 +30,7 @@ test("a commit, a read and a beat are one transaction each, by the server's own 
   await own.close();
 });
 
-test("a hand-over writes at most 2 kB of write-ahead log, with few buckets and with 10,000", {
-  timeout: 60_000,
-}, async () => {
+test("a hand-over writes at most 2 kB of write-ahead log, with few buckets and with 10,000", async () => {
   for (const buckets of [100, 10_000]) {
     const own = await TestDatabase.open();
     const client = await own.openSession();

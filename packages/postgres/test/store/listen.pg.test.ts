@@ -55,9 +55,7 @@ test("NOTIFY1: a connection that ends is replaced, until the store is closed", a
   await vi.waitFor(async () => expect(await listening()).toEqual([]), { timeout: 5_000 });
 });
 
-test("NOTIFY2: the echo of a beat finds a connection that delivers nothing", {
-  timeout: 30_000,
-}, async () => {
+test("NOTIFY2: the echo of a beat finds a connection that delivers nothing", async () => {
   const proxy = await TcpProxy.to(database.directDsn);
   const { store, host, received } = await watched({ listenDsn: proxy.url });
   await expectReceived(host, received);

@@ -51,7 +51,6 @@ test.each([
   ["with statistics", true],
 ])(
   "no statement of a call reads all rows of a host with 10,000 buckets and 5,000 waiters, %s",
-  { timeout: 60_000 },
   async (_, isAnalyzed) => {
     // Only the plans with statistics are checked in.
     isCompared = isAnalyzed;

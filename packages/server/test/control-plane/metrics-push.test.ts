@@ -173,7 +173,7 @@ describe("the metrics push", () => {
       // New steps each time. fast-check prints the seed and path of a failure.
       { numRuns: 25 },
     );
-  }, 60_000);
+  });
 
   it("without deduplication at the controller counts twice only after a lost answer", async () => {
     const controller = await new FakeController().up();

@@ -43,9 +43,7 @@ const leaveSign = async (change: Record<string, unknown>) => {
 };
 
 describe("a process killed under load", () => {
-  test("repeatedly grants nothing twice, loses no answered change, and its fences grow", {
-    timeout: 120_000,
-  }, async () => {
+  test("repeatedly grants nothing twice, loses no answered change, and its fences grow", async () => {
     const policy = policyOf(LIMITS);
     let lastFence = 0;
     let keys: readonly string[] | undefined;
@@ -83,7 +81,7 @@ describe("a process killed under load", () => {
 });
 
 describe("a file that may not grow (a real limit of the operating system)", () => {
-  test("refuses and recovers by itself, and loses no answered change", { timeout: 60_000 }, async () => {
+  test("refuses and recovers by itself, and loses no answered change", async () => {
     // In blocks of 1,024 bytes. Compaction is postponed, so that an append reaches the limit.
     const limited = new Child([
       "bash",

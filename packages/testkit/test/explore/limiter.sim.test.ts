@@ -42,7 +42,7 @@ describe("the limiter under many interleavings", () => {
     ["one slot", { source: limiterSource(1, 1, 1_000), users: users(4, ["k"]) }],
     ["two slots, one per key, few requests per time", { source: limiterSource(2, 1, 3), users: users(6, ["a", "b"]) }],
     ["two slots, requests one by one", { source: limiterSource(2, 2, 1), users: users(5, ["a", "b"]) }],
-  ])("keeps its promises: %s", { timeout: 120_000 }, async (_, scenario) => {
+  ])("keeps its promises: %s", async (_, scenario) => {
     const result = await exploreAsync(slotStorm(scenario), { runs: RUNS, print: () => {} });
     expect(result.failure?.report ?? "").toBe("");
   });

@@ -47,7 +47,7 @@ describe("the library's promises under thousands of interleavings", () => {
     ["a semaphore of two", { source: semaphoreSource(2), users: users(6, ["k"]) }],
     ["a pool of two, one per key", { source: poolSource(2, 1), users: users(6, ["a", "b"]) }],
     ["a pool of one, two per key", { source: poolSource(1, 2), users: users(5, ["a", "b"]) }],
-  ])("hold for %s", { timeout: 120_000 }, async (_, scenario) => {
+  ])("hold for %s", async (_, scenario) => {
     const { ok, report, census } = await explored(scenario);
     expect(report).toBe("");
     expect(ok).toBe(true);
@@ -120,7 +120,7 @@ describe("the storm itself", () => {
     ],
   ];
 
-  it.each(faults)("finds a semaphore that %s", { timeout: 120_000 }, async (_, expected, fault) => {
+  it.each(faults)("finds a semaphore that %s", async (_, expected, fault) => {
     const sound = semaphoreSource(2);
     const scenario: Scenario = {
       source: (clock) => {

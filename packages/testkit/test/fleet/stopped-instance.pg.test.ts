@@ -76,9 +76,7 @@ const waiting = async () =>
   query<{ instance: string; count: number }>(`SELECT data ->> 'instance' AS instance, count(*)::integer AS count
     FROM slotkeeper_record WHERE host = '${HOST}' AND kind = 'waiter' GROUP BY 1`);
 
-test("a stopped instance costs each slot one offer of 50 ms, the others continue, and no slot is granted twice", {
-  timeout: 120_000,
-}, async () => {
+test("a stopped instance costs each slot one offer of 50 ms, the others continue, and no slot is granted twice", async () => {
   const held = [await acquire(1, "h1"), await acquire(1, "h2")];
   const left = ["s1", "s2", "s3"].map((bucket) => use(0, bucket));
   await expect.poll(waiting, { timeout: 10_000 }).toMatchObject([{ count: 3 }]);

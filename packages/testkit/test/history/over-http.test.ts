@@ -89,7 +89,7 @@ async function withService<T>(fairQueue: object, work: (url: string) => Promise<
 const judgedBy = ({ rules }: Verdict) => rules.filter(({ judged }) => judged > 0).map(({ rule }) => rule);
 
 describe("our service", () => {
-  test("the rules of slots, waits and shares judge its answers, and find nothing", { timeout: 120_000 }, async () => {
+  test("the rules of slots, waits and shares judge its answers, and find nothing", async () => {
     const verdict = await withService(FAIR_QUEUE, (url) =>
       play({ url, promptMs: 10_000, grants: 150, makesWait: true }),
     );
@@ -98,7 +98,7 @@ describe("our service", () => {
     expect(judgedBy(verdict)).toEqual(all);
   });
 
-  test("the rules of cooldown, minimum hold and breaker do, too", { timeout: 120_000 }, async () => {
+  test("the rules of cooldown, minimum hold and breaker do, too", async () => {
     const breaker = { consecutiveErrors: 2, openSeconds: 1 };
     const fairQueue = { maxSlotPerHost: 1, ipCooldownSeconds: 0.2, minSlotHoldMs: 100, breaker };
     const verdict = await withService(fairQueue, (url) => playFailures(url, fairQueue));
