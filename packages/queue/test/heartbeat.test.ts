@@ -68,3 +68,22 @@ test("an instance that starts in an outage with its clock ahead tries the store 
   await one.clock.run(5_000);
   expect(waiting.isGranted).toBe(true);
 });
+
+// Simulator, seed 4068: its last quick beat was over before the next slow one was due.
+test("a session that comes to an instance without other waiters is not dropped before its next beat", async () => {
+  const one = new Bench({ maxSlotPerHost: 1, maxWaitMs: 60_000 }, undefined, true);
+  const two = new Bench({ maxSlotPerHost: 1, maxWaitMs: 60_000 }, one, true);
+  await Promise.all([one.queue.start(), two.queue.start()]);
+  await one.take();
+  await one.want("b");
+  await two.want("c", { maxWaitMs: 2_500 });
+  await one.clock.run(8_550);
+  expect(await waiters(one)).toBe(1);
+  const asked = two.want("d");
+  await one.clock.run(200);
+  await asked;
+  for (let ms = 0; ms < 2_000; ms += 50) {
+    expect(await waiters(one)).toBe(2);
+    await one.clock.run(50);
+  }
+});

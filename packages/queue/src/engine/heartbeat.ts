@@ -6,7 +6,7 @@ import type { Hosts } from "./hosts.ts";
 
 /**
  * How often an instance sends a beat, and how long a beat is valid: while sessions wait there (`BUSY`), and otherwise
- * (`IDLE`).
+ * (`IDLE`). A beat is always valid until after the next one: otherwise others would drop the waiters that come meanwhile.
  */
 const BUSY = { everyMs: 1_000, ttlMs: 3_500 };
 const IDLE = { everyMs: 10_000, ttlMs: 30_000 };
@@ -31,9 +31,10 @@ export class Heartbeat implements Due {
   /** Since when other instances have had waiters, as far as this instance has seen. */
   #waitsSince = new Map<string, number>();
   #isBeating = false;
-  #beatAt = Number.NEGATIVE_INFINITY;
   #answeredAt = Number.NEGATIVE_INFINITY;
   #isBusy = false;
+  /** When the next beat must be sent, whether or not sessions wait. */
+  #nextBy = Number.NEGATIVE_INFINITY;
   #isClosed = false;
   dueAt = 0;
   agendaAt = -1;
@@ -66,11 +67,11 @@ export class Heartbeat implements Due {
   async beat(): Promise<void> {
     if (this.#isBeating || this.#isClosed) return;
     this.#isBeating = true;
-    this.#beatAt = this.#engine.time.now();
     const { store, instance, time } = this.#engine;
     const waiting = this.#waiting();
     this.#isBusy = waiting.length > 0;
-    const { ttlMs } = this.#isBusy ? BUSY : IDLE;
+    const { everyMs, ttlMs } = this.#isBusy ? BUSY : IDLE;
+    this.#nextBy = time.now() + everyMs;
     this.#next();
     try {
       const hosts = waiting.map(({ key, cache }) => [key, cache.tag] as const);
@@ -88,8 +89,8 @@ export class Heartbeat implements Due {
   }
 
   due(): void {
-    const isFresh = this.#engine.time.now() < this.#beatAt + IDLE.everyMs;
-    if (this.#waiting().length > 0 || (this.#engine.store.isShared && !isFresh)) {
+    const isNeeded = this.#engine.store.isShared && this.#engine.time.now() >= this.#nextBy;
+    if (this.#waiting().length > 0 || isNeeded) {
       // A beat is still in progress. No second one is sent, but the next one is scheduled.
       if (this.#isBeating) this.#engine.agenda.schedule(this, this.#engine.time.now() + BUSY.everyMs);
       else void this.beat();
@@ -117,7 +118,7 @@ export class Heartbeat implements Due {
     const now = this.#engine.time.now();
     const { everyMs } = this.#isBusy ? BUSY : IDLE;
     if (this.#isClosed || this.dueAt <= now + everyMs) return;
-    this.#beatAt = Math.min(now, this.#beatAt);
+    this.#nextBy = Math.min(now + everyMs, this.#nextBy);
     this.#next();
   }
 
@@ -125,7 +126,7 @@ export class Heartbeat implements Due {
   #next(): void {
     const { agenda, time, store } = this.#engine;
     if (this.#isBusy) agenda.schedule(this, time.now() + BUSY.everyMs);
-    else if (store.isShared) agenda.schedule(this, Math.max(time.now(), this.#beatAt + IDLE.everyMs));
+    else if (store.isShared) agenda.schedule(this, Math.max(time.now(), this.#nextBy));
   }
 
   #waiting(): Host[] {
