@@ -14,8 +14,9 @@ export {
   type Costs,
   classOf,
   type Demand,
+  type DemandDifference,
   demandOf,
-  isSameDemand,
+  differenceOf,
   type KeyValues,
   widthOf,
 } from "./demand.ts";

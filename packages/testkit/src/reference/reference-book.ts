@@ -1,4 +1,4 @@
-import { classOf } from "@slotkeeper/protocol";
+import { classOf, DEFAULT_CLASS, type Demand, type DemandDifference } from "@slotkeeper/protocol";
 import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue/internals";
 import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, KEPT_MS } from "./slots-and-ends.ts";
 import { type Bucket, lineOf, NO_NUMBERS, type Slot, type Waiter } from "./state.ts";
@@ -127,11 +127,9 @@ export class ReferenceBook extends TimeAndLimits {
     const { instance } = this.context;
     const { lease, waiter, end } = this.standing(session);
     const isLate = this.now >= deadlineAt;
-    const isOther =
-      lease === undefined
-        ? (waiter?.deadlineAt ?? 0) > this.now && sorted(waiter?.demand) !== sorted(demand)
-        : sorted(lease.demand) !== sorted(demand);
-    if (!isLate && isOther) return { kind: "other-demands" };
+    const living = lease ?? ((waiter?.deadlineAt ?? 0) > this.now ? waiter : undefined);
+    const other = isLate || living === undefined ? undefined : firstOther(living.demand, demand);
+    if (other !== undefined) return { kind: "other-demands", ...other };
     // After its deadline a session gets no slot, but may find the one it has.
     if (lease !== undefined && !(isLate && lease.keepUntil > deadlineAt))
       Object.assign(lease, { instance, keepUntil: Math.max(lease.keepUntil, deadlineAt) });
@@ -343,8 +341,27 @@ export class ReferenceBook extends TimeAndLimits {
   }
 }
 
-/** A demand as text, whatever the order of its names. */
-function sorted(demand: object = {}): string {
-  const entries = Object.entries(demand).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify(entries.map(([name, value]) => [name, typeof value === "object" ? sorted(value) : value]));
+/** Everything that a demand asks for, by the name of the field. */
+function fieldsOf({
+  width = 1,
+  class: named = DEFAULT_CLASS,
+  cost = {},
+  keys = {},
+}: Demand = {}): Map<string, number | string> {
+  const of = (field: string, map: object) =>
+    Object.entries(map).map(([name, value]) => [`${field}.${name}`, value] as const);
+  return new Map<string, number | string>([
+    ["width", width],
+    ["class", named],
+    ...of("cost", cost),
+    ...of("keys", keys),
+  ]);
+}
+
+/** The first field in which two demands differ, costs before keys. */
+function firstOther(held: Demand | undefined, given: Demand | undefined): DemandDifference | undefined {
+  const [before, after] = [fieldsOf(held), fieldsOf(given)];
+  const names = [...before.keys(), ...after.keys()].filter((field) => before.get(field) !== after.get(field));
+  const field = names.find((name) => !name.startsWith("keys.")) ?? names[0];
+  return field === undefined ? undefined : { field, held: before.get(field), given: after.get(field) };
 }
