@@ -232,8 +232,8 @@ describe("problems", () => {
     expect(originOf({ file }, "fairQueue.hosts.__proto__.maxSlotPerHost")).toMatchObject({ value: 2 });
     expect(originOf({ file }, "fairQueue.hosts.__proto__.weights.__proto__")).toMatchObject({ value: 3 });
     expect(originOf({ file }, "fairQueue.keys.tenant.for.__proto__.slots")).toMatchObject({ value: 1 });
-    const { weightOf, policy } = resolveHost(resolveOptions(loadConfig({ file }).settings.fairQueue), "__proto__");
-    expect([policy.slots, weightOf("__proto__"), weightOf("other")]).toEqual([2, 3, 1]);
+    const host = resolveHost(resolveOptions(loadConfig({ file }).settings.fairQueue), "__proto__");
+    expect([host.policy.slots, host.weightOf("__proto__"), host.weightOf("other")]).toEqual([2, 3, 1]);
     const bad = configFile({ fairQueue: { hosts: proto({ maxSlotPerHost: 1.5 }) } });
     expect(problemsOf({ file: bad })).toEqual([expect.stringContaining("`fairQueue.hosts.__proto__.maxSlotPerHost`")]);
   });

@@ -1,5 +1,6 @@
-import { classOf, DEFAULT_CLASS, type Demand, type DemandDifference } from "@slotkeeper/protocol";
+import { classOf } from "@slotkeeper/protocol";
 import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue/internals";
+import { firstOther } from "./first-other.ts";
 import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, KEPT_MS } from "./slots-and-ends.ts";
 import { type Bucket, lineOf, NO_NUMBERS, type Slot, type Waiter } from "./state.ts";
 import { TimeAndLimits } from "./time-and-limits.ts";
@@ -339,29 +340,4 @@ export class ReferenceBook extends TimeAndLimits {
       this.isPaused
     );
   }
-}
-
-/** Everything that a demand asks for, by the name of the field. */
-function fieldsOf({
-  width = 1,
-  class: named = DEFAULT_CLASS,
-  cost = {},
-  keys = {},
-}: Demand = {}): Map<string, number | string> {
-  const of = (field: string, map: object) =>
-    Object.entries(map).map(([name, value]) => [`${field}.${name}`, value] as const);
-  return new Map<string, number | string>([
-    ["width", width],
-    ["class", named],
-    ...of("cost", cost),
-    ...of("keys", keys),
-  ]);
-}
-
-/** The first field in which two demands differ, costs before keys. */
-function firstOther(held: Demand | undefined, given: Demand | undefined): DemandDifference | undefined {
-  const [before, after] = [fieldsOf(held), fieldsOf(given)];
-  const names = [...before.keys(), ...after.keys()].filter((field) => before.get(field) !== after.get(field));
-  const field = names.find((name) => !name.startsWith("keys.")) ?? names[0];
-  return field === undefined ? undefined : { field, held: before.get(field), given: after.get(field) };
 }
