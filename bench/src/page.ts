@@ -2,6 +2,7 @@
  * Writes `docs/reference/benchmarks.md`: the in-process rows first, then those of the service, then those of constraints.
  * Each benchmark writes its own part.
  */
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -30,7 +31,13 @@ export function writeConstraintsPart(text: string): void {
 function write(parts: readonly string[]): void {
   mkdirSync(FOLDER, { recursive: true });
   const kept = parts.map((part) => part.trimEnd()).filter((part) => part !== "");
-  writeFileSync(FILE, `${kept.join("\n\n")}\n`);
+  writeFormatted(FILE, `${kept.join("\n\n")}\n`);
+}
+
+/** As `npm run format` would leave it. */
+export function writeFormatted(file: string, text: string): void {
+  writeFileSync(file, text);
+  execFileSync("npx", ["biome", "format", "--write", file], { cwd: FOLDER, stdio: "ignore" });
 }
 
 /** The three parts of the page. One that it does not have is empty. */

@@ -6,9 +6,10 @@
  *
  * The short run gives Effect little time to warm up, so our ratio looks better than it is. Missed goals are not errors.
  */
-import { writeFileSync } from "node:fs";
+
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { writeFormatted } from "../page.ts";
 import { keepResults, roundsOf } from "../rounds.ts";
 import { judge } from "./goals.ts";
 import { type Figure, measureAll } from "./measure.ts";
@@ -42,7 +43,7 @@ function writeDocs(report: Report): void {
   if (report.isShort || report.rounds < LEAST_ROUNDS || values.only !== undefined) {
     throw new RangeError(`Expected all rows, full mode and ${LEAST_ROUNDS} rounds or more for --write-docs.`);
   }
-  writeFileSync(DOCS, renderDocs(report, all));
+  writeFormatted(DOCS, renderDocs(report, all));
 }
 
 // The minimum of one round says nothing, not even in short mode.

@@ -80,7 +80,7 @@ test("a repetition of a whole run replaces its result", () => {
 test("many short parts add up without loss, and parts of a kind give way to a newer sum without parts", () => {
   const { part: _, ...whole } = result({ kind: "simulate", amount: 1000, seconds: 0.4, figures: { bad: 1 } });
   const later = { ...whole, at: "2026-01-02T00:00:00.000Z" };
-  const sums = sumsOf([result({ kind: "simulate", part: "seeds 1 to 5" }), ...Array<Result>(10).fill(later)]);
+  const sums = sumsOf([result({ kind: "simulate", part: "seeds 1 to 5" }), ...Array.from({ length: 10 }, () => later)]);
   expect(newestOf(sums)).toMatchObject([{ amount: 10_000, seconds: 4, figures: { bad: 10 } }]);
   expect(newestOf([...sums, result({ part: "sql" }), result({})])).toHaveLength(3);
 });

@@ -56,17 +56,30 @@ export function classOf(demand: Demand | undefined): string {
   return demand?.class ?? DEFAULT_CLASS;
 }
 
-/** Whether two demands in their kept form ask for the same. */
-export function isSameDemand(a: Demand | undefined, b: Demand | undefined): boolean {
-  if (a === b) return true;
-  if (widthOf(a) !== widthOf(b) || classOf(a) !== classOf(b)) return false;
-  return isSameMap(a?.cost, b?.cost) && isSameMap(a?.keys, b?.keys);
+/** A field in which the demand of a session and a later one differ. Undefined: the demand does not have the field. */
+export interface DemandDifference {
+  readonly field: string;
+  readonly held: number | string | undefined;
+  readonly given: number | string | undefined;
 }
 
-/** Whether two objects have the same entries, whatever their order. */
-function isSameMap<T>(a: { readonly [name: string]: T } = {}, b: { readonly [name: string]: T } = {}): boolean {
-  const names = Object.keys(a);
-  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
+/** The first difference of two demands in their kept form. Undefined: they ask for the same. */
+export function differenceOf(held: Demand | undefined, given: Demand | undefined): DemandDifference | undefined {
+  if (held === given) return undefined;
+  if (widthOf(held) !== widthOf(given)) return { field: "width", held: widthOf(held), given: widthOf(given) };
+  if (classOf(held) !== classOf(given)) return { field: "class", held: classOf(held), given: classOf(given) };
+  return differenceIn("cost", held?.cost, given?.cost) ?? differenceIn("keys", held?.keys, given?.keys);
+}
+
+type Named = { readonly [name: string]: number | string };
+
+/** The order of the names does not count. */
+function differenceIn(field: "cost" | "keys", held: Named = {}, given: Named = {}): DemandDifference | undefined {
+  const of = (map: Named, name: string) => (Object.hasOwn(map, name) ? map[name] : undefined);
+  const isOther = (name: string) => of(held, name) !== of(given, name);
+  const other = Object.keys(held).find(isOther) ?? Object.keys(given).find(isOther);
+  if (other === undefined) return undefined;
+  return { field: `${field}.${other}`, held: of(held, other), given: of(given, other) };
 }
 
 function isEmpty(map: object | undefined): boolean {

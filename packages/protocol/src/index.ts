@@ -14,8 +14,9 @@ export {
   type Costs,
   classOf,
   type Demand,
+  type DemandDifference,
   demandOf,
-  isSameDemand,
+  differenceOf,
   type KeyValues,
   widthOf,
 } from "./demand.ts";
@@ -40,7 +41,6 @@ export {
   budgetOfOrder,
   budgetProblems,
   hasEnforced,
-  NAME,
   orderProblems,
   resolveBudgets,
 } from "./settings/budget-settings.ts";
@@ -53,6 +53,7 @@ export {
   floorProblems,
   resolveClasses,
   sumOfFloors,
+  WEIGHT,
 } from "./settings/class-settings.ts";
 export {
   BREAKER_LIMITS,
@@ -76,7 +77,8 @@ export {
   resolveKeys,
 } from "./settings/key-settings.ts";
 export { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "./settings/queue-settings.ts";
-export { defaultsOf, type Setting, type Settings } from "./settings/setting.ts";
+export { defaultsOf, type NumberSetting, type Setting, type Settings } from "./settings/setting.ts";
+export { isRecord, isWithin, NAME, numberExpected } from "./settings/setting-checks.ts";
 export {
   type BudgetState,
   breakerCause,

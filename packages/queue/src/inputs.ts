@@ -1,4 +1,4 @@
-import type { Costs, Demand } from "@slotkeeper/protocol";
+import type { Costs, Demand, DemandDifference } from "@slotkeeper/protocol";
 import type { LiveLimits } from "./book/records.ts";
 
 /** All requests to a host, as plain data: after a conflict the decision is made again from the same inputs. */
@@ -78,7 +78,7 @@ export type Outcome =
   /** The limits in the book can never allow the session. It has not begun. */
   | ({ readonly kind: "impossible" } & Impossible)
   /** The session exists, with other demands. */
-  | { readonly kind: "other-demands" }
+  | ({ readonly kind: "other-demands" } & DemandDifference)
   | {
       readonly kind: "released";
       readonly bucket: string;
@@ -101,6 +101,8 @@ export interface Impossible {
   readonly most: number | undefined;
   /** Which limit that is. */
   readonly limit: string;
+  /** If the host does not have what the field names: what it has, in the order of the alphabet. */
+  readonly known?: readonly string[];
 }
 
 /** Events of a decision for the counters, the log and the history. The instance whose commit was accepted reports them. */

@@ -7,14 +7,18 @@ import {
   type FairQueueConfig,
   floorProblems,
   HOST_LIMITS,
+  isRecord,
+  isWithin,
   keyProblems,
   LIMITS,
   NAME,
+  numberExpected,
   orderProblems,
   QUEUE_SETTINGS,
   SCHEDULER_SETTINGS,
   SEMAPHORE_PREFIX,
   type Setting,
+  WEIGHT,
 } from "@slotkeeper/protocol";
 
 /**
@@ -31,9 +35,9 @@ const HOST_RULES: Rules = { ...HOST_LIMITS, breaker: BREAKER_LIMITS };
 const OVERRIDE_RULES: Rules = {
   ...HOST_RULES,
   weights: (value) =>
-    isRecord(value) && Object.values(value).every((weight) => isFinite(weight) && weight > 0)
+    isRecord(value) && Object.values(value).every((weight) => isWithin(WEIGHT, weight))
       ? undefined
-      : "an object of numbers above 0",
+      : `an object of numbers from ${WEIGHT.min} to ${WEIGHT.max}`,
 };
 
 const FAIR_QUEUE_RULES: Rules = {
@@ -135,19 +139,6 @@ function choicesOf({ choices, orBudget }: ChoiceSetting): string {
   return orBudget === true ? `${names}, or "budget:" and the name of a budget` : names;
 }
 
-type NumberSetting = Setting & { readonly type: "number" | "integer" };
-
-function isWithin({ type, min, above, max }: NumberSetting, value: unknown): boolean {
-  if (!isFinite(value) || (type === "integer" && !Number.isInteger(value))) return false;
-  return value >= (min ?? value) && (above === undefined || value > above) && value <= (max ?? value);
-}
-
-function numberExpected({ type, min, above, max }: NumberSetting): string {
-  const least = min !== undefined ? ` from ${min} up` : above !== undefined ? ` above ${above}` : "";
-  const what = type === "integer" ? "a whole number" : least === "" ? "a finite number" : "a number";
-  return `${what}${least}${max === undefined ? "" : `, at most ${max}`}`;
-}
-
 function isSetting(rule: Setting | Rule | Rules): rule is Setting {
   return "type" in rule && typeof rule.type === "string";
 }
@@ -158,8 +149,4 @@ function isFinite(value: unknown): value is number {
 
 function isCode(value: unknown): boolean {
   return Number.isInteger(value) && (value as number) >= 100 && (value as number) <= 599;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

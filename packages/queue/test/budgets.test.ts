@@ -146,7 +146,10 @@ describe("budgets of a host", () => {
 
   test.each([
     [spend(11), "Expected `cost.tokens` to be at most 10, the burst of the budget, got 11"],
-    [{ cost: { coins: 1 } }, "Expected `cost.coins` to be absent, because the host has no such budget, got 1"],
+    [
+      { cost: { coins: 1 } },
+      "Expected `cost.coins` to be absent, because the host has no such budget (it has `tokens`), got 1",
+    ],
   ])("a request that can never be paid is refused: %j", async (more, message) => {
     const bench = new Bench({ ...HOST, budgets: TOKENS });
     await expect(bench.ask("a", { waitMs: 1, ...more })).rejects.toThrow(ImpossibleRequestError);

@@ -183,16 +183,19 @@ describe("keys that the limits can never allow", () => {
     [of("acme", { width: 3 }), "Expected `width` to be at most 2, the slots of `keys.tenant`, got 3"],
     [
       { keys: { tenant: "acme", color: "red" } },
-      "Expected `keys.color` to be absent, because the host has no such key, got red",
+      "Expected `keys.color` to be absent, because the host has no such key (it has `tenant`), got red",
     ],
-    [{ keys: { bucket: "b" } }, "Expected `keys.bucket` to be absent, because the host has no such key, got b"],
+    [
+      { keys: { bucket: "b" } },
+      "Expected `keys.bucket` to be absent, because the host has no such key (it has `tenant`), got b",
+    ],
     [
       of("acme", { cost: { tokens: 11 } }),
       "Expected `cost.tokens` to be at most 10, the burst of the budget of `keys.tenant`, got 11",
     ],
     [
       of("acme", { cost: { coins: 1 } }),
-      "Expected `cost.coins` to be absent, because the host has no such budget, got 1",
+      "Expected `cost.coins` to be absent, because the host has no such budget (it has `tokens`), got 1",
     ],
     [{}, "Expected `keys.tenant` to be present, because the host requires it, got none"],
     [of(""), "Expected `keys.tenant` to be present, because the host requires it, got none"],

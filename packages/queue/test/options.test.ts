@@ -40,11 +40,22 @@ test("all problems are listed at once, by path", () => {
     "`fairQueue.breaker.openSeconds` to be a number above 0, at most 3600, got -1",
     "Unknown key `fairQueue.breaker.halfOpenProbe`",
     '`fairQueue.hosts["*.example.com"].maxSlotPerIp` to be a whole number, got 1.5',
-    '`fairQueue.hosts["*.example.com"].weights` to be an object of numbers above 0',
+    '`fairQueue.hosts["*.example.com"].weights` to be an object of numbers from 0.001 to 1000000',
     "`fairQueue.weightedScheduler.coldAvgWaitMs` to be a number from 0 up, got -10",
   ]) {
     expect(lines).toThrow(part);
   }
+});
+
+test("weights of buckets and of classes have the same bounds", () => {
+  for (const weight of [0.0009, 1_000_001, Number.NaN]) {
+    expect(() => resolveOptions({ hosts: { h: { weights: { a: weight } } } })).toThrow("from 0.001 to 1000000");
+    expect(() => resolveOptions({ classes: { a: { weight } } })).toThrow("from 0.001 to 1000000");
+  }
+  for (const weight of [0.001, 1_000_000])
+    expect(() =>
+      resolveOptions({ hosts: { h: { weights: { a: weight } } }, classes: { a: { weight } } }),
+    ).not.toThrow();
 });
 
 test("null counts as absent and replaces no default", () => {

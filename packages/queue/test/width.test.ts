@@ -185,6 +185,47 @@ test("a repeated first call with another width is refused, whether the session w
   await expect(bench.ask("b", { requestId: "w" })).rejects.toMatchObject({ code: "DEMAND_MISMATCH" });
 });
 
+test.each([
+  [{ width: 3 }, "width", "Expected `width` to be 2, as in the session of this `requestId`, got 3"],
+  [{ class: "batch" }, "class", "Expected `class` to be chat, as in the session of this `requestId`, got batch"],
+  [
+    { cost: { tokens: 5 } },
+    "cost.tokens",
+    "Expected `cost.tokens` to be 4, as in the session of this `requestId`, got 5",
+  ],
+  [{ cost: {} }, "cost.tokens", "Expected `cost.tokens` to be 4, as in the session of this `requestId`, got none"],
+  [
+    { keys: { tenant: "acme", user: "ann" } },
+    "keys.user",
+    "Expected `keys.user` to be absent, as in the session of this `requestId`, got ann",
+  ],
+])("a refused repetition names what differs: %j", async (changed, field, message) => {
+  const bench = new Bench({
+    ...NO_LIMIT,
+    budgets: { tokens: { limit: 10, perSeconds: 1 } },
+    keys: { user: { slots: 5 }, tenant: { slots: 5 } },
+    classes: { chat: {}, batch: {} },
+  });
+  const same = { requestId: "r", width: 2, class: "chat", cost: { tokens: 4 }, keys: { tenant: "acme" } };
+  await bench.take("a", same);
+  await expect(bench.ask("a", { ...same, ...changed })).rejects.toMatchObject({ field, message });
+  // The session is no longer in memory: the book names it.
+  await bench.clock.run(6_000);
+  await expect(bench.ask("a", { ...same, ...changed })).rejects.toMatchObject({ field, message });
+  expect(await bench.ask("a", { ...same, waitMs: 1 })).toMatchObject({ result: "granted" });
+});
+
+test("a refusal names a limited number of the budgets of a host", async () => {
+  const values = Array.from({ length: 25 }, (_, at) => [
+    `v${at}`,
+    { budgets: { [`b${at + 10}`]: { limit: 1, perSeconds: 1 } } },
+  ]);
+  const bench = new Bench({ ...NO_LIMIT, keys: { tenant: { slots: 5, for: Object.fromEntries(values) } } });
+  await expect(bench.ask("a", { cost: { coins: 1 }, waitMs: 1 })).rejects.toThrow(
+    /\(it has `b10`, `b11`, .*`b29`, 5 more\)/,
+  );
+});
+
 test("a first call with another width that is on its way does not fail a poll of the session", async () => {
   const world = new SlowWorld({ ...NO_LIMIT, pollWindowMs: 5_000 }, 2);
   const [one, two] = world.queues as [FairQueue, FairQueue];

@@ -75,7 +75,20 @@ describe("bad fields", () => {
 
   it("unknown fields are ignored", async () => {
     const fixture = await startFixture();
-    expect((await fixture.acquire({ colour: "blue", __proto__: { waitMs: -1 }, constructor: 1 })).status).toBe(200);
+    const own = JSON.parse('{ "__proto__": { "waitMs": -1 } }') as object;
+    expect((await fixture.acquire({ colour: "blue", ...own, constructor: 1 })).status).toBe(200);
+  });
+
+  it("a cost or a key with the name of the prototype is refused like any unknown name", async () => {
+    const fixture = await startFixture();
+    for (const [field, value] of [
+      ["cost", 5],
+      ["keys", "x"],
+    ] as const) {
+      const own = JSON.parse(`{ "__proto__": ${JSON.stringify(value)} }`) as object;
+      const { status, body } = await fixture.acquire({ [field]: own });
+      expect([status, body.code, body.errors[0]?.field]).toEqual([400, "IMPOSSIBLE", `${field}.__proto__`]);
+    }
   });
 
   it.each([

@@ -63,7 +63,8 @@ describe("the class of a request", () => {
     await fixture.acquire({ requestId: "r", class: "chat" });
     const other = await fixture.acquire({ requestId: "r", class: "batch" });
     expect([other.status, other.body.code]).toEqual([409, "DEMAND_MISMATCH"]);
-    expect(other.body.detail).toContain("another `width`, `cost`, `keys` or `class`");
+    const message = "Expected `class` to be chat, as in the session of this `requestId`, got batch";
+    expect(other.body).toMatchObject({ detail: message, errors: [{ field: "class", message }] });
     expect((await fixture.acquire({ requestId: "r" })).status).toBe(409);
     expect((await fixture.acquire({ requestId: "r", class: "chat" })).status).toBe(200);
   });
@@ -97,7 +98,11 @@ describe("the limits of a class", () => {
   });
 
   it.each([
-    [{ class: "chatt" }, "class", "Expected `class` to be absent, because the host has no such class, got chatt"],
+    [
+      { class: "chatt" },
+      "class",
+      "Expected `class` to be absent, because the host has no such class (it has `batch`, `chat`, `default`), got chatt",
+    ],
     [{ class: "batch", width: 3 }, "width", expect.stringMatching(/^Expected `width` to be at most 2, .*got 3$/)],
   ])("refuse what they can never allow, with the field: %j", async (asked, field, message) => {
     const fixture = await startFixture({ config });

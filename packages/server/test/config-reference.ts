@@ -1,3 +1,4 @@
+import { WEIGHT } from "@slotkeeper/protocol";
 import { ConfigSchema, PATTERNS } from "@slotkeeper/protocol/schemas";
 
 interface Item {
@@ -52,7 +53,7 @@ ${table(rows("", { properties: { ...fairQueue?.properties } }))}
 ### \`fairQueue.hosts\`
 
 Overrides by host name. An override may contain every key from \`minSlotHoldMs\` to \`breaker.*\` above, and \`weights\`, the weight of each
-bucket (1 if it is not listed). A key that the override does not contain keeps the value above.
+bucket (from ${WEIGHT.min} to ${WEIGHT.max}; 1 if it is not listed). A key that the override does not contain keeps the value above.
 
 - \`*.example.com\` matches \`example.com\` and all its subdomains, and \`*\` alone matches every host. A \`*\` anywhere else is refused, because it
   would never match.
@@ -129,7 +130,7 @@ class is refused. \`classes\` of a host replace those of \`fairQueue\` as a whol
 
 | key | meaning |
 | --- | --- |
-| \`weight\` | share of the class compared with other classes; absent: 1 |
+| \`weight\` | share of the class compared with other classes, with the bounds of \`weights\`; absent: 1 |
 | \`floor\` | slots that are its share at least while slots are short; absent: 0 |
 | \`ceiling\` | most slots of all its requests together; absent: no limit |
 

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { resolveHost, resolveOptions } from "@slotkeeper/queue";
 import { ConfigError, formatPrinted, loadConfig, printedKeys, sentenceOf } from "@slotkeeper/server";
 import { describe, expect, it } from "vitest";
 import { configFile } from "./service-fixture.ts";
@@ -211,6 +212,38 @@ describe("problems", () => {
         'Unknown key `fairQueue.hosts["*.x"].maxSlots` (file config.json)',
       ].toSorted(),
     );
+  });
+
+  it("name a class, a budget, a key or a field with the name of the prototype; hosts, buckets and values may have it", () => {
+    const proto = (value: unknown) => JSON.parse(`{ "__proto__": ${JSON.stringify(value)} }`) as object;
+    const refused = {
+      classes: proto({ weight: 2 }),
+      budgets: proto({ limit: 1, perSeconds: 1 }),
+      keys: proto({ slots: 1 }),
+    };
+    const name = (kind: string) => `Expected the name \`fairQueue.${kind}.__proto__\` to be 1 to 32 characters`;
+    expect(problemsOf({ file: configFile({ fairQueue: refused }) })).toEqual([
+      expect.stringContaining(name("budgets")),
+      expect.stringContaining(name("keys")),
+      expect.stringContaining(name("classes")),
+    ]);
+    const keys = { tenant: { slots: 5, for: proto({ slots: 1 }) } };
+    const file = configFile({ fairQueue: { keys, hosts: proto({ maxSlotPerHost: 2, weights: proto(3) }) } });
+    expect(originOf({ file }, "fairQueue.hosts.__proto__.maxSlotPerHost")).toMatchObject({ value: 2 });
+    expect(originOf({ file }, "fairQueue.hosts.__proto__.weights.__proto__")).toMatchObject({ value: 3 });
+    expect(originOf({ file }, "fairQueue.keys.tenant.for.__proto__.slots")).toMatchObject({ value: 1 });
+    const host = resolveHost(resolveOptions(loadConfig({ file }).settings.fairQueue), "__proto__");
+    expect([host.policy.slots, host.weightOf("__proto__"), host.weightOf("other")]).toEqual([2, 3, 1]);
+    const bad = configFile({ fairQueue: { hosts: proto({ maxSlotPerHost: 1.5 }) } });
+    expect(problemsOf({ file: bad })).toEqual([expect.stringContaining("`fairQueue.hosts.__proto__.maxSlotPerHost`")]);
+  });
+
+  it("name a weight of a bucket that is outside the bounds of weights", () => {
+    const weights = { a: 0.0001, b: 0.001, c: 1_000_000, d: 1_000_001 };
+    expect(problemsOf({ file: configFile({ fairQueue: { hosts: { h: { weights } } } }) })).toEqual([
+      "Expected `fairQueue.hosts.h.weights.a` to be at least 0.001, got 0.0001 (file config.json)",
+      "Expected `fairQueue.hosts.h.weights.d` to be at most 1000000, got 1000001 (file config.json)",
+    ]);
   });
 
   it("of shape and of combination are reported together, and a combination with invalid keys is not reported again", () => {

@@ -272,7 +272,11 @@ describe("keys", () => {
 
   it.each([
     [{}, "keys.tenant", "Expected `keys.tenant` to be present, because the host requires it, got none"],
-    [{ color: "red" }, "keys.color", "Expected `keys.color` to be absent, because the host has no such key, got red"],
+    [
+      { color: "red" },
+      "keys.color",
+      "Expected `keys.color` to be absent, because the host has no such key (it has `tenant`), got red",
+    ],
   ])("refuses keys that the host does not have or requires: %j", async (keys, field, message) => {
     const fixture = await startFixture({ config: { fairQueue } });
     const { status, body } = await fixture.acquire({ ...acme, keys });

@@ -1,5 +1,5 @@
 import { BUDGET_SETTINGS } from "../settings/budget-settings.ts";
-import { CLASS_SETTINGS } from "../settings/class-settings.ts";
+import { CLASS_SETTINGS, WEIGHT } from "../settings/class-settings.ts";
 import { BREAKER_LIMITS, HOST_LIMITS } from "../settings/host-limits.ts";
 import { KEY_SETTINGS } from "../settings/key-settings.ts";
 import { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "../settings/queue-settings.ts";
@@ -63,7 +63,7 @@ export const HostSchema = Type.Object(
   {
     ...limits,
     weights: Type.Optional(
-      recordOf(Type.Number({ exclusiveMinimum: 0 }), {
+      recordOf(Type.Number({ minimum: WEIGHT.min, maximum: WEIGHT.max }), {
         description: "weight of each bucket; a bucket that is not listed has weight 1",
       }),
     ),

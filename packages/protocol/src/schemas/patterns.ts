@@ -1,4 +1,4 @@
-import { NAME } from "../settings/budget-settings.ts";
+import { NAME } from "../settings/setting-checks.ts";
 
 /** The patterns of the schemas, each with what it means for a person. */
 export const PATTERNS = {

@@ -1,4 +1,5 @@
 import type { Settings } from "./setting.ts";
+import { isRecord, isWithin, nameProblems, numberExpected } from "./setting-checks.ts";
 
 /**
  * The keys of one budget in `budgets`, of `fairQueue`, a host or a key. The bounds keep levels and times exact: the level of a
@@ -11,9 +12,6 @@ export const BUDGET_SETTINGS = {
   default: { type: "number", unit: "count", min: 0, default: 1 },
   shadow: { type: "flag", default: false },
 } as const satisfies Settings;
-
-/** The name of a budget, or of a key. */
-export const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
 
 /** The name of the budget in an order like `budget:tokens`. Undefined: another order. */
 export function budgetOfOrder(order: string | undefined): string | undefined {
@@ -85,9 +83,6 @@ export function budgetProblems(budgets: unknown, path: string, most: number): st
 }
 
 function budgetProblem(name: string, budget: unknown, path: string): string[] {
-  const wrongName = NAME.test(name)
-    ? []
-    : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`];
   const {
     limit,
     perSeconds,
@@ -98,12 +93,14 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
   } = Object(budget) as { [key: string]: unknown };
   const expected = (field: string, text: string, value: unknown, isOk: boolean) =>
     isOk ? [] : [`Expected \`${path}.${field}\` to be ${text}, got ${JSON.stringify(value)}`];
+  const bounded = (field: "limit" | "perSeconds" | "burst", value: unknown) =>
+    expected(field, numberExpected(BUDGET_SETTINGS[field]), value, isWithin(BUDGET_SETTINGS[field], value));
   return [
-    ...wrongName,
+    ...nameProblems(name, path),
     ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
-    ...expected("limit", rangeOf("limit"), limit, isWithin("limit", limit)),
-    ...expected("perSeconds", rangeOf("perSeconds"), perSeconds, isWithin("perSeconds", perSeconds)),
-    ...expected("burst", rangeOf("burst"), burst, isWithin("burst", burst)),
+    ...bounded("limit", limit),
+    ...bounded("perSeconds", perSeconds),
+    ...bounded("burst", burst),
     ...expected(
       "default",
       "a number from 0 to `burst`",
@@ -112,20 +109,4 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
     ),
     ...expected("shadow", "true or false", shadow, typeof shadow === "boolean"),
   ];
-}
-
-export function isRecord(value: unknown): value is { readonly [field: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-type Bounded = "limit" | "perSeconds" | "burst";
-
-function isWithin(field: Bounded, value: unknown): boolean {
-  const { min, max } = BUDGET_SETTINGS[field];
-  return typeof value === "number" && value >= min && value <= max;
-}
-
-function rangeOf(field: Bounded): string {
-  const { min, max } = BUDGET_SETTINGS[field];
-  return `a number from ${min} to ${max}`;
 }

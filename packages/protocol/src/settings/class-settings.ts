@@ -1,10 +1,14 @@
 import { LIMITS } from "../limits.ts";
-import { budgetOfOrder, isRecord, NAME } from "./budget-settings.ts";
+import { budgetOfOrder } from "./budget-settings.ts";
 import type { Settings } from "./setting.ts";
+import { isAbsent, isRecord, isWithin, nameProblems, numberExpected } from "./setting-checks.ts";
+
+/** The weight of a bucket or a class. Sums of much larger or smaller ones would lose their fractions. */
+export const WEIGHT = { type: "number", unit: "count", min: 0.001, max: 1_000_000, default: 1 } as const;
 
 /** The keys of one class in `classes`, of `fairQueue` or of a host. */
 export const CLASS_SETTINGS = {
-  weight: { type: "number", unit: "count", min: 0.001, max: 1_000_000, default: 1 },
+  weight: WEIGHT,
   floor: { type: "integer", unit: "count", min: 0, default: 0 },
   ceiling: { type: "integer", unit: "count", min: 1 },
 } as const satisfies Settings;
@@ -67,28 +71,22 @@ export function classProblems(classes: unknown, path: string): string[] {
 
 function classProblem(name: string, given: unknown, path: string): string[] {
   if (!isRecord(given)) return [`Expected \`${path}\` to be an object, got ${JSON.stringify(given)}`];
-  const { weight, floor, ceiling, ...unknown } = given;
-  const expected = (field: string, text: string, value: unknown, isOk: boolean) =>
-    value === undefined || value === null || isOk
+  const { weight: _, floor, ceiling, ...unknown } = given;
+  const expected = (field: keyof typeof CLASS_SETTINGS) =>
+    isAbsent(given[field]) || isWithin(CLASS_SETTINGS[field], given[field])
       ? []
-      : [`Expected \`${path}.${field}\` to be ${text}, got ${JSON.stringify(value)}`];
+      : [
+          `Expected \`${path}.${field}\` to be ${numberExpected(CLASS_SETTINGS[field])}, got ${JSON.stringify(given[field])}`,
+        ];
   const isBelow = typeof floor === "number" && typeof ceiling === "number" && ceiling < floor;
   return [
-    ...(NAME.test(name)
-      ? []
-      : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`]),
+    ...nameProblems(name, path),
     ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
-    ...expected("weight", "a number from 0.001 to 1,000,000", weight, isWeight(weight)),
-    ...expected("floor", "a whole number from 0 up", floor, Number.isInteger(floor) && (floor as number) >= 0),
-    ...expected("ceiling", "a whole number from 1 up", ceiling, Number.isInteger(ceiling) && (ceiling as number) >= 1),
+    ...expected("weight"),
+    ...expected("floor"),
+    ...expected("ceiling"),
     ...(isBelow ? [`Expected \`${path}.ceiling\` to be at least \`floor\` (${floor}), got ${ceiling}`] : []),
   ];
-}
-
-/** Sums of much larger or smaller ones would lose their fractions. */
-function isWeight(weight: unknown): boolean {
-  const { min, max } = CLASS_SETTINGS.weight;
-  return typeof weight === "number" && weight >= min && weight <= max;
 }
 
 /** What is wrong with the floors of a host that has this order and this number of slots, as a sentence each. */

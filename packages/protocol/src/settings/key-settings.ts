@@ -4,11 +4,10 @@ import {
   type BudgetPolicies,
   budgetProblems,
   hasEnforced,
-  isRecord,
-  NAME,
   resolveBudgets,
 } from "./budget-settings.ts";
 import type { Settings } from "./setting.ts";
+import { isAbsent, isRecord, isWithin, nameProblems, numberExpected } from "./setting-checks.ts";
 
 /** The keys of one key in `keys`, of `fairQueue` or of a host, besides `budgets` and `for`. */
 export const KEY_SETTINGS = {
@@ -107,11 +106,8 @@ function keyProblem(name: string, key: unknown, path: string): string[] {
   if (!isRecord(key)) return [`Expected \`${path}\` to be an object, got ${JSON.stringify(key)}`];
   const { required, shadow, for: values, ...limits } = key;
   const flags = { required, shadow };
-  const isNamed = NAME.test(name);
   return [
-    ...(isNamed
-      ? []
-      : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`]),
+    ...nameProblems(name, path),
     ...Object.entries(flags).flatMap(([flag, value]) =>
       isAbsent(value) || typeof value === "boolean"
         ? []
@@ -155,17 +151,11 @@ function valueProblems(values: unknown, path: string): string[] {
 
 function limitsProblems(limits: { readonly [field: string]: unknown }, path: string): string[] {
   const { slots, budgets, ...unknown } = limits;
-  const isCount = Number.isInteger(slots) && (slots as number) >= 1;
   return [
     ...Object.keys(unknown).map((field) => `Unknown key \`${path}.${field}\``),
-    ...(isAbsent(slots) || isCount
+    ...(isAbsent(slots) || isWithin(KEY_SETTINGS.slots, slots)
       ? []
-      : [`Expected \`${path}.slots\` to be a whole number from 1 up, got ${JSON.stringify(slots)}`]),
+      : [`Expected \`${path}.slots\` to be ${numberExpected(KEY_SETTINGS.slots)}, got ${JSON.stringify(slots)}`]),
     ...(isAbsent(budgets) ? [] : budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets)),
   ];
-}
-
-/** A file may have `null` in place of a key that it leaves out. */
-function isAbsent(value: unknown): value is undefined | null {
-  return value === undefined || value === null;
 }

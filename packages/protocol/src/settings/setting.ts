@@ -4,7 +4,7 @@
  */
 export type Setting = NumberSetting | FlagSetting | ChoiceSetting | CodesSetting;
 
-interface NumberSetting {
+export interface NumberSetting {
   readonly type: "number" | "integer";
   readonly unit: "milliseconds" | "seconds" | "percent" | "count" | "factor";
   /** The smallest allowed value. */

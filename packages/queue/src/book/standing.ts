@@ -1,4 +1,4 @@
-import { type Demand, isSameDemand } from "@slotkeeper/protocol";
+import { type Demand, type DemandDifference, differenceOf } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
 import type { EndingRecord, LeaseRecord, OfferRecord, WaiterRecord } from "./records.ts";
 
@@ -30,9 +30,9 @@ function released({ keepUntil }: LeaseRecord): Standing {
   return { kind: "ended", record: { end: "released", keepUntil } };
 }
 
-/** Whether the session asked for something else. One that waits after its deadline is no longer the session of its id. */
-export function hasOtherDemand(standing: Standing, demand: Demand | undefined, now: number): boolean {
-  if (standing.kind === "held") return !isSameDemand(standing.lease.charge?.asked, demand);
-  if (standing.kind !== "waiting" || standing.waiter.deadlineAt <= now) return false;
-  return !isSameDemand(standing.waiter.demand, demand);
+/** In what the session asked for something else. One that waits after its deadline is no longer the session of its id. */
+export function otherDemand(standing: Standing, demand: Demand | undefined, now: number): DemandDifference | undefined {
+  if (standing.kind === "held") return differenceOf(standing.lease.charge?.asked, demand);
+  if (standing.kind !== "waiting" || standing.waiter.deadlineAt <= now) return undefined;
+  return differenceOf(standing.waiter.demand, demand);
 }

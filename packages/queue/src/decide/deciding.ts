@@ -49,7 +49,6 @@ export interface Deciding {
 export const DONE: Outcome = { kind: "done" };
 export const MISSING: Outcome = { kind: "missing" };
 export const FORGOTTEN: Outcome = { kind: "forgotten" };
-export const OTHER_DEMANDS: Outcome = { kind: "other-demands" };
 
 /** How long an offer lasts for a waiter whose poll is recorded as open at another instance. */
 export const OFFER_MS = 50;

@@ -48,10 +48,13 @@ export function unknownDemand(book: Book, demand: Demand | undefined): Impossibl
   if (demand === undefined && known.length === 0) return undefined;
   const { cost, keys = {}, class: named } = demand ?? {};
   const budget = cost && Object.keys(cost).find((one) => !hasBudget(policy, one));
-  if (budget !== undefined) return absent(`cost.${budget}`, cost?.[budget], "budget");
-  const key = Object.keys(keys).find((one) => one === BUCKET_KEY || !known.some(({ name }) => name === one));
-  if (key !== undefined) return absent(`keys.${key}`, keys[key], "key");
-  if (named !== undefined && !Object.hasOwn(policy.classes ?? {}, named)) return absent("class", named, "class");
+  if (budget !== undefined) return absent(`cost.${budget}`, cost?.[budget], "budget", budgetNames(policy));
+  const names = known.map(({ name }) => name).filter((name) => name !== BUCKET_KEY);
+  const key = Object.keys(keys).find((one) => !names.includes(one));
+  if (key !== undefined) return absent(`keys.${key}`, keys[key], "key", names);
+  const { classes = {} } = policy;
+  if (named !== undefined && !Object.hasOwn(classes, named))
+    return absent("class", named, "class", Object.keys(classes));
   return lackedKey(book, demand);
 }
 
@@ -64,14 +67,20 @@ export function lackedKey({ policy }: Book, { keys = {} }: Demand = {}): Impossi
   return { field: `keys.${missing.name}`, value: undefined, most: undefined, limit: "because the host requires it" };
 }
 
-/** Whether the host has a budget with this name, of its own or of a key. */
-function hasBudget({ budgets, keys = [] }: HostPolicy, name: string): boolean {
-  if (budgets !== undefined && Object.hasOwn(budgets, name)) return true;
-  return keys.some((key) =>
-    [key, ...Object.values(key.for ?? {})].some(({ budgets: own = {} }) => Object.hasOwn(own, name)),
-  );
+/** Whether the host has a budget with this name. */
+function hasBudget(policy: HostPolicy, name: string): boolean {
+  for (const one of budgetNames(policy)) if (one === name) return true;
+  return false;
 }
 
-function absent(field: string, value: number | string | undefined, what: string): Impossible {
-  return { field, value, most: undefined, limit: `because the host has no such ${what}` };
+/** The budgets of the host and of its keys. A name may come several times. */
+function* budgetNames({ budgets = {}, keys = [] }: HostPolicy): Generator<string> {
+  yield* Object.keys(budgets);
+  for (const key of keys)
+    for (const { budgets: own = {} } of [key, ...Object.values(key.for ?? {})]) yield* Object.keys(own);
+}
+
+function absent(field: string, value: number | string | undefined, what: string, names: Iterable<string>): Impossible {
+  const known = [...new Set(names)].sort();
+  return { field, value, most: undefined, limit: `because the host has no such ${what}`, known };
 }

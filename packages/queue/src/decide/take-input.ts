@@ -8,11 +8,11 @@ import { dropOffer, endLease, ownLease, releaseLease, renewLease } from "../book
 import { joinCapacity, setLiveLimits, setPaused } from "../book/limits.ts";
 import type { EndingRecord, LeaseRecord, WaiterRecord } from "../book/records.ts";
 import { extendEnd, isEndForgotten, noteArrival, rememberEnd } from "../book/session-ends.ts";
-import { hasOtherDemand, standingOf } from "../book/standing.ts";
+import { otherDemand, standingOf } from "../book/standing.ts";
 import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
 import { bucketLimit } from "../host-policy.ts";
 import type { Input, Outcome } from "../inputs.ts";
-import { type Deciding, DONE, FORGOTTEN, MISSING, OTHER_DEMANDS } from "./deciding.ts";
+import { type Deciding, DONE, FORGOTTEN, MISSING } from "./deciding.ts";
 import { beginSession, endSession, endWaiter, isUndelivered, takeEnd, takeLease } from "./ends.ts";
 import { hand } from "./hand-out.ts";
 import { impossible, lackedKey, unknownDemand } from "./impossible.ts";
@@ -62,7 +62,8 @@ function arrive(deciding: Deciding, input: Input & { kind: "arrive" }): Outcome 
   const { instance } = deciding.context;
   const standing = standingOf(book, input.session, book.now);
   const isLate = book.now >= input.deadlineAt;
-  if (!isLate && hasOtherDemand(standing, input.demand, book.now)) return OTHER_DEMANDS;
+  const other = isLate ? undefined : otherDemand(standing, input.demand, book.now);
+  if (other !== undefined) return { kind: "other-demands", ...other };
   if (standing.kind === "held" && !(isLate && standing.lease.keepUntil > input.deadlineAt))
     ownLease(book, standing.lease, instance, input.deadlineAt);
   // After its deadline a session gets no slot. A slot with a later deadline belongs to a later session of the same id.

@@ -2,12 +2,12 @@ import {
   type BeginAnswer,
   type CancelResult,
   demandOf,
-  isSameDemand,
+  differenceOf,
   type PollAnswer,
   type SessionClaims,
 } from "@slotkeeper/protocol";
 import { throttleFor } from "../book/breaker.ts";
-import { hasOtherDemand, type Standing, standingOf } from "../book/standing.ts";
+import { otherDemand, type Standing, standingOf } from "../book/standing.ts";
 import { DEADLINE, endAnswer, throttledAnswer } from "./answers.ts";
 import { type BeginRequest, checkRequest } from "./begin-request.ts";
 import type { CallSignal } from "./call.ts";
@@ -50,7 +50,8 @@ export class Calls {
     throwIfLeft(request.signal);
     const id = nameOf(request);
     const found = id === undefined ? undefined : this.#sessions.entries.find(id);
-    if (found !== undefined && !isSameDemand(found.claims.demand, demandOf(request))) throw new DemandMismatchError();
+    const other = found && differenceOf(found.claims.demand, demandOf(request));
+    if (other !== undefined) throw new DemandMismatchError(other);
     const begun = found ?? this.#begin(request, id);
     if ("result" in begun) return begun;
     const { waitMs = 0, signal } = request;
@@ -65,7 +66,7 @@ export class Calls {
     // The same id was used again, for a later session.
     if (claims.deadlineAt < deadlineAt && claims.deadlineAt <= this.#engine.time.now()) return DEADLINE;
     // A first call with other demands is on its way, and is about to be refused.
-    if (!isSameDemand(found.claims.demand, claims.demand)) found.continueAs(claims);
+    if (differenceOf(found.claims.demand, claims.demand) !== undefined) found.continueAs(claims);
     return this.#hold(found, waitMs, false, signal);
   }
 
@@ -100,7 +101,8 @@ export class Calls {
     const now = this.#engine.time.now();
     const standing = id === undefined ? UNKNOWN : this.#standing(host, id, now);
     if (standing.kind === "ended") return endAnswer(standing.record, now);
-    if (hasOtherDemand(standing, demandOf(request), now)) throw new DemandMismatchError();
+    const other = otherDemand(standing, demandOf(request), now);
+    if (other !== undefined) throw new DemandMismatchError(other);
     const throttled = standing.kind === "unknown" ? this.#knownThrottle(host, request, now) : undefined;
     if (throttled === undefined) return this.#open(this.#newClaims(request, bucket, id), host, false);
     this.#engine.emit({ type: "throttled", host: host.key, bucket, session: undefined, code: throttled.code });

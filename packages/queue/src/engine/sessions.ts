@@ -1,4 +1,10 @@
-import { type Demand, isSameDemand, type PollAnswer, type SessionClaims } from "@slotkeeper/protocol";
+import {
+  type Demand,
+  type DemandDifference,
+  differenceOf,
+  type PollAnswer,
+  type SessionClaims,
+} from "@slotkeeper/protocol";
 import { CapacityMismatchError } from "slotkeeper";
 import { type Standing, standingOf } from "../book/standing.ts";
 import type { Note, Outcome } from "../inputs.ts";
@@ -165,7 +171,7 @@ export class Sessions implements HostListener {
     if (!this.entries.has(entry)) return;
     if (outcome.kind === "mismatch") this.#refuse(entry, this.#mismatch(entry, outcome.capacity));
     else if (outcome.kind === "impossible") this.#refuse(entry, new ImpossibleRequestError(outcome));
-    else if (outcome.kind === "other-demands") this.#refuseDemand(entry, demand);
+    else if (outcome.kind === "other-demands") this.#refuseDemand(entry, demand, outcome);
     else if (outcome.kind === "forgotten") this.#finish(entry, FORGOTTEN);
     else this.#follow(entry, true);
   }
@@ -177,8 +183,9 @@ export class Sessions implements HostListener {
   }
 
   /** The session exists with other demands. A call that came with its token asks for those, and continues it. */
-  #refuseDemand(entry: Entry, refused: Demand | undefined): void {
-    for (const call of entry.calls) if (isSameDemand(call.demand, refused)) call.fail(new DemandMismatchError());
+  #refuseDemand(entry: Entry, refused: Demand | undefined, other: DemandDifference): void {
+    const isRefused = ({ demand }: Call) => differenceOf(demand, refused) === undefined;
+    for (const call of entry.calls) if (isRefused(call)) call.fail(new DemandMismatchError(other));
     if (entry.calls.length === 0) this.#drop(entry);
     else this.#join(entry, true);
   }

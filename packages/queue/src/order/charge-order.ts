@@ -1,12 +1,12 @@
-import { IndexedHeap } from "slotkeeper/parts";
 import type { Book } from "../book/book.ts";
 import { raiseTo, unitsOf } from "../book/charged.ts";
 import { lastChargeLevel } from "../book/class-use.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { HostPolicy } from "../host-policy.ts";
-import type { Line, Rank, Ranking } from "./contract.ts";
+import type { Line, Rank } from "./contract.ts";
 import { hasOlderHead } from "./order.ts";
 import { PlainOrder } from "./plain-order.ts";
+import { TopOfHeap } from "./top-of-heap.ts";
 
 /**
  * The order `budget:NAME`: the line with the smallest charge per weight, then the oldest head. `book/charged.ts` keeps the
@@ -37,17 +37,12 @@ export class ChargeOrder extends PlainOrder {
   }
 }
 
-class ByCharge extends IndexedHeap<"orderIndex", Line> implements Ranking {
-  readonly isBefore = isChargedLess;
+class ByCharge extends TopOfHeap {
   readonly #policy: HostPolicy;
 
   constructor(policy: HostPolicy) {
     super("orderIndex", isChargedLess);
     this.#policy = policy;
-  }
-
-  best(): Line | undefined {
-    return this.peek();
   }
 
   advance(copy: Line, _now: number, { demand }: WaiterRecord): void {

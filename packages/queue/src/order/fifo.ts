@@ -1,17 +1,10 @@
-import { IndexedHeap } from "slotkeeper/parts";
-import type { Line, Ranking } from "./contract.ts";
 import { hasOlderHead } from "./order.ts";
+import { TopOfHeap } from "./top-of-heap.ts";
 
-/** First come, first served: the line with the oldest head. Cost: O(log n). */
-export class Fifo extends IndexedHeap<"orderIndex", Line> implements Ranking {
-  readonly isBefore = hasOlderHead;
-
+/** First come, first served: the line with the oldest head. */
+export class Fifo extends TopOfHeap {
   constructor() {
     super("orderIndex", hasOlderHead);
-  }
-
-  best(): Line | undefined {
-    return this.peek();
   }
 
   /** Only the head counts. */

@@ -2,7 +2,7 @@ import type { TSchema } from "typebox";
 import { nearMatch } from "../words/near-match.ts";
 import { type FieldProblem, fieldName, validator } from "../words/validator.ts";
 import { withoutAliases } from "./aliases.ts";
-import { isTree, type Layer, type Tree } from "./layers.ts";
+import { copyOf, isTree, type Layer, type Tree } from "./layers.ts";
 import { isUnder } from "./queue-rules.ts";
 import { keysOf } from "./schema-keys.ts";
 
@@ -56,14 +56,12 @@ function isUnknownKey({ message }: FieldProblem): boolean {
 
 function withoutFields(tree: Tree, bad: ReadonlySet<string>, path: readonly string[]): Tree {
   if (bad.size === 0) return tree;
-  const kept: { [key: string]: unknown } = {};
-  for (const [key, value] of Object.entries(tree)) {
+  return copyOf(tree, (key, value) => {
     const here = [...path, key];
     const field = fieldName(here);
-    if (bad.has(field) || (Array.isArray(value) && [...bad].some((name) => isUnder(name, field)))) continue;
-    kept[key] = isTree(value) ? withoutFields(value, bad, here) : value;
-  }
-  return kept;
+    if (bad.has(field) || (Array.isArray(value) && [...bad].some((name) => isUnder(name, field)))) return undefined;
+    return isTree(value) ? withoutFields(value, bad, here) : value;
+  });
 }
 
 /** For an unknown key, suggests the key that was probably meant, in the same object or elsewhere. */

@@ -1,7 +1,7 @@
 import type { TSchema } from "typebox";
 import { fieldName } from "../words/validator.ts";
 import { type Advice, adviceIf } from "./advice.ts";
-import { isTree, type Layer, type Tree } from "./layers.ts";
+import { copyOf, isTree, type Layer, type Tree } from "./layers.ts";
 
 /**
  * In the original service, some numbers mean their default if they are 0 (`defaultAt: "zero"`), or 0 or less. Its
@@ -33,19 +33,15 @@ function replaced(
   isOverride: boolean,
   fields: string[],
 ): Tree {
-  const kept: { [key: string]: unknown } = {};
   const [override] = Object.values(patternProperties ?? {});
-  for (const [key, value] of Object.entries(tree)) {
-    const node = properties?.[key] ?? override ?? {};
+  return copyOf(tree, (key, value) => {
+    const node = properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : override;
     const here = [...path, key];
-    if (isTree(value)) kept[key] = replaced(value, node, here, isOverride || override !== undefined, fields);
-    else if (!isDefault(value, node)) kept[key] = value;
-    else {
-      fields.push(fieldName(here));
-      if (node.default !== undefined && !isOverride) kept[key] = node.default;
-    }
-  }
-  return kept;
+    if (isTree(value)) return replaced(value, node ?? {}, here, isOverride || override !== undefined, fields);
+    if (!isDefault(value, node ?? {})) return value;
+    fields.push(fieldName(here));
+    return isOverride ? undefined : node?.default;
+  });
 }
 
 function isDefault(value: unknown, { defaultAt }: Node): boolean {

@@ -29,28 +29,33 @@ export function mergeLayers(layers: readonly Layer[]): Merged {
 }
 
 function lay(below: Tree, above: Tree, origin: string, path: readonly string[], origins: Map<string, string>): Tree {
-  const merged: { [key: string]: unknown } = { ...below };
-  for (const [key, value] of Object.entries(above)) {
+  const laid = copyOf(above, (key, value) => {
     const here = [...path, key];
-    if (isTree(value)) {
-      const under = below[key];
-      merged[key] = lay(isTree(under) ? under : {}, value, origin, here, origins);
-    } else {
-      merged[key] = value;
+    if (!isTree(value)) {
       origins.set(here.join(PATH_SEPARATOR), origin);
+      return value;
     }
-  }
-  return merged;
+    const under = below[key];
+    return lay(isTree(under) ? under : {}, value, origin, here, origins);
+  });
+  return { ...below, ...laid };
+}
+
+/**
+ * A copy with other values; `undefined` leaves a key out. Names of classes, buckets and hosts are keys, so any text may be
+ * one: an assignment would lose `__proto__` without an error.
+ */
+export function copyOf(tree: Tree, valueOf: (key: string, value: unknown) => unknown): Tree {
+  const copied = Object.entries(tree).map(([key, value]) => [key, valueOf(key, value)] as const);
+  return Object.fromEntries(copied.filter(([, value]) => value !== undefined));
 }
 
 /** Removes absent values and remarks. */
 export function withoutAbsent(tree: Tree, isMap = false): Tree {
-  const kept: { [key: string]: unknown } = {};
-  for (const [key, value] of Object.entries(tree)) {
-    if (value === null || value === undefined || value === "" || isRemark(key, value, isMap)) continue;
-    kept[key] = isTree(value) ? withoutAbsent(value, MAPS.has(key)) : value;
-  }
-  return kept;
+  return copyOf(tree, (key, value) => {
+    if (value === null || value === "" || isRemark(key, value, isMap)) return undefined;
+    return isTree(value) ? withoutAbsent(value, MAPS.has(key)) : value;
+  });
 }
 
 /** The keys that contain names of hosts and buckets. Such a name may begin with `_`. Text is a remark there, too. */

@@ -4,7 +4,7 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import type { ListenAddress } from "../config/settings.ts";
 import { VERSION } from "../version.ts";
 import { systemWords } from "../words/system-words.ts";
-import { unsentKeys } from "./check-keys-sent.ts";
+import { hostFindings } from "./check-hosts.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
 /** How long a running service may take to answer. */
@@ -24,7 +24,7 @@ export async function serviceFindings(config: LoadedConfig): Promise<readonly Fi
   const seen = await look(listen);
   switch (seen.kind) {
     case "service":
-      return [...runningFindings(seen, place, backend.mode === "memory"), ...(await unsentKeys(config, get))];
+      return [...runningFindings(seen, place, backend.mode === "memory"), ...(await hostFindings(config, get))];
     case "nothing":
       return [await freeFinding(listen, place)];
     case "other":

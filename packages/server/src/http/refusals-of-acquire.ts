@@ -5,7 +5,7 @@ import { isSlotkeeperError } from "slotkeeper";
 export interface AcquireRefusal {
   readonly code: ProblemCode;
   readonly message: string;
-  /** The field of the request that can never be satisfied. */
+  /** The field of the request that is refused. */
   readonly field?: string;
 }
 

@@ -192,6 +192,24 @@ describe("the address", () => {
     expect(reported(await now())).toEqual([]);
   });
 
+  it("of a running service warns if a live limit has no room for floors that a reload brought", async () => {
+    const configOf = (floor: number) => ({
+      internalApiToken: KEY,
+      fairQueue: { maxSlotPerHost: 10, maxSlotPerIp: -1, classes: { chat: { floor } } },
+    });
+    const listen = "127.0.0.1:0";
+    const file = configFile({ ...configOf(1), listen });
+    const fixture = await startFixture({ file });
+    await fixture.take();
+    const headers = { authorization: `Bearer ${KEY}` };
+    await fixture.request("POST", "/api/v0/hosts/example.com", { headers, body: '{ "maxSlotPerHost": 3 }' });
+    expect(reported(await at(fixture.url, configOf(1)))).toEqual([]);
+    writeFileSync(file, JSON.stringify({ ...configOf(3), listen }));
+    await fixture.service.refresh();
+    const { found } = finding(await at(fixture.url, configOf(3)), "FLOORS_IGNORED");
+    expect(found).toBe("The floors of the classes of example.com sum up to 3, and its live limit is 3 slots.");
+  });
+
   it("at which nothing listens is free", async () => {
     const fixture = await startFixture();
     await stopFixture(fixture);

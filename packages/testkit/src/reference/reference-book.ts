@@ -1,5 +1,6 @@
 import { classOf } from "@slotkeeper/protocol";
 import type { DecideContext, Input, Note, Outcome } from "@slotkeeper/queue/internals";
+import { firstOther } from "./first-other.ts";
 import { AHEAD_MS, CLOSED, GRACE_MS, HOUR_MS, type InputOf, KEPT_MS } from "./slots-and-ends.ts";
 import { type Bucket, lineOf, NO_NUMBERS, type Slot, type Waiter } from "./state.ts";
 import { TimeAndLimits } from "./time-and-limits.ts";
@@ -127,11 +128,9 @@ export class ReferenceBook extends TimeAndLimits {
     const { instance } = this.context;
     const { lease, waiter, end } = this.standing(session);
     const isLate = this.now >= deadlineAt;
-    const isOther =
-      lease === undefined
-        ? (waiter?.deadlineAt ?? 0) > this.now && sorted(waiter?.demand) !== sorted(demand)
-        : sorted(lease.demand) !== sorted(demand);
-    if (!isLate && isOther) return { kind: "other-demands" };
+    const living = lease ?? ((waiter?.deadlineAt ?? 0) > this.now ? waiter : undefined);
+    const other = isLate || living === undefined ? undefined : firstOther(living.demand, demand);
+    if (other !== undefined) return { kind: "other-demands", ...other };
     // After its deadline a session gets no slot, but may find the one it has.
     if (lease !== undefined && !(isLate && lease.keepUntil > deadlineAt))
       Object.assign(lease, { instance, keepUntil: Math.max(lease.keepUntil, deadlineAt) });
@@ -341,10 +340,4 @@ export class ReferenceBook extends TimeAndLimits {
       this.isPaused
     );
   }
-}
-
-/** A demand as text, whatever the order of its names. */
-function sorted(demand: object = {}): string {
-  const entries = Object.entries(demand).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify(entries.map(([name, value]) => [name, typeof value === "object" ? sorted(value) : value]));
 }

@@ -61,15 +61,24 @@ export class TimeAndLimits extends HandOut {
     const { cost = {}, keys = {} } = demand;
     const { budgets, keys: known = [], classes = {} } = this.policy;
     const all = [{ budgets }, ...known, ...known.flatMap((key) => Object.values(key.for ?? {}))];
-    const name = Object.keys(cost).find((one) => !all.some((limits) => limits.budgets?.[one] !== undefined));
-    const absent = { most: undefined, limit: "because the host has no such budget" };
-    if (name !== undefined) return { field: `cost.${name}`, value: cost[name], ...absent };
-    const key = Object.keys(keys).find((one) => !known.some((policy) => policy.name === one));
-    if (key !== undefined)
-      return { ...absent, field: `keys.${key}`, value: keys[key], limit: "because the host has no such key" };
+    const names = {
+      budget: all.flatMap((limits) => Object.keys(limits.budgets ?? {})),
+      key: known.map((policy) => policy.name).filter((one) => one !== "bucket"),
+      class: Object.keys(classes),
+    };
+    const absent = (what: keyof typeof names, field: string, value: number | string | undefined) => ({
+      field,
+      value,
+      most: undefined,
+      limit: `because the host has no such ${what}`,
+      known: [...new Set(names[what])].toSorted(),
+    });
+    const name = Object.keys(cost).find((one) => !names.budget.includes(one));
+    if (name !== undefined) return absent("budget", `cost.${name}`, cost[name]);
+    const key = Object.keys(keys).find((one) => !names.key.includes(one));
+    if (key !== undefined) return absent("key", `keys.${key}`, keys[key]);
     const of = classOf(demand);
-    if (of !== DEFAULT_CLASS && classes[of] === undefined)
-      return { ...absent, field: "class", value: of, limit: "because the host has no such class" };
+    if (of !== DEFAULT_CLASS && !names.class.includes(of)) return absent("class", "class", of);
     return this.lackedKey({ demand: { keys } });
   }
 

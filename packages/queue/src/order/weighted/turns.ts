@@ -1,24 +1,19 @@
-import { IndexedHeap } from "slotkeeper/parts";
 import type { SchedulerOptions } from "../../options.ts";
-import type { Line, Rank, Ranking } from "../contract.ts";
+import type { Line, Rank } from "../contract.ts";
 import { hasOlderHead } from "../order.ts";
+import { TopOfHeap } from "../top-of-heap.ts";
 import { NEW_LINE, type WeightedLine } from "./numbers.ts";
 
 /**
  * Layer 6 of the funnel: weighted round robin. The line with the smallest virtual time takes its turn. Then its virtual
  * time grows by 1/weight, with weight = base + perWait × waitCount. Cost: O(log n).
  */
-export class Turns extends IndexedHeap<"turnIndex", Line> implements Ranking {
-  readonly isBefore = isBefore;
+export class Turns extends TopOfHeap {
   readonly #scheduler: SchedulerOptions;
 
   constructor(scheduler: SchedulerOptions) {
     super("turnIndex", isBefore);
     this.#scheduler = scheduler;
-  }
-
-  best(): Line | undefined {
-    return this.peek();
   }
 
   advance(copy: Line): void {
