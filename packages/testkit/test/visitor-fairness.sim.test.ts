@@ -1,5 +1,5 @@
 import { type Group, runScenario, type Scenario, type SourceName } from "@slotkeeper/testkit/fairness";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 const SECOND = 1_000;

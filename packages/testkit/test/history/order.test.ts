@@ -96,7 +96,7 @@ function besideLong(turns: string): Script {
     session.granted(since, at).release(at + holdMs - 2);
     if (waiting.has(bucket)) waiting.set(bucket, newWaiter(bucket, at - 20));
   };
-  [...turns].forEach((bucket, turn) => {
+  turns.split("").forEach((bucket, turn) => {
     if (turn % 10 === 0) take("b", 50 + turn * 100, 1_000);
     take(bucket, 100 + turn * 100, 100);
   });

@@ -159,6 +159,10 @@ function commonWait(history: History, host: string, one: Rival, other: Rival): S
   return quiet === undefined || quiet.until <= first.from ? undefined : { from: first.from, until: quiet.until };
 }
 
+function used({ weight, possible }: Rival, at: number): number {
+  return lengthBefore(possible, at) / weight;
+}
+
 /** Two rivals that always wait during the span. */
 interface Pair {
   readonly ahead: Rival;
@@ -166,11 +170,10 @@ interface Pair {
   readonly span: Span;
   readonly holdMs: number;
   /** The lines of others that do not always wait. */
-  visits(): readonly Rival[];
+  readonly visits: () => readonly Rival[];
 }
 
 function judgePair({ ahead, behind, span, holdMs, visits }: Pair, host: string, found: Findings): void {
-  const used = ({ weight, possible }: Rival, at: number) => lengthBefore(possible, at) / weight;
   const start = Math.max(used(ahead, span.from), used(behind, span.from));
   const lightest = Math.min(ahead.weight, behind.weight);
   const constant = holdMs / ahead.weight + holdMs / behind.weight + 2 * start;
