@@ -6,7 +6,7 @@ import type { Rank, Shares } from "./contract.ts";
  *
  * ORDER1 Work conservation: the order ranks lines, it does not refuse any.
  * ORDER2 A bucket with an eligible waiter gets the next free slot if every other bucket holds more than its share.
- * ORDER3 The use per weight of buckets that stay backlogged differs by no more than the bound on that page.
+ * ORDER3 The use per weight of buckets that stay backlogged differs by no more than the bounds on that page.
  * ORDER4 No starvation: by ORDER3 the use of each backlogged bucket grows with the meter.
  * ORDER5 Within a bucket, waiters are served in the order of their arrival.
  * ORDER6 The state advances with each grant of a batch: k grants at once are the same as k grants one by one.

@@ -9,11 +9,7 @@ export interface ConstrainedScenario {
   readonly config: Pick<FairQueueConfig, "budgets" | "keys" | "order"> & { readonly maxSlotPerHost: number };
   readonly groups: readonly ConstrainedGroup[];
   readonly durationMs: number;
-  /**
-   * The largest relative error; 0.01 if absent. A bucket that comes and goes changes the shares of the others between whole
-   * numbers. With holds of 60 and 120 ms this gives the longer one 3 % more, and 1.4 % more without keys; with 61 and 119 ms it does
-   * not.
-   */
+  /** The largest relative error; 0.01 if absent. More where a bucket comes and goes, as `docs/explanation/fairness.md` explains. */
   readonly tolerance?: number;
 }
 

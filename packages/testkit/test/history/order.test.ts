@@ -82,3 +82,31 @@ test("HIST8: weights change the bound, and an order that promises no shares is n
   expect(shared("aaab".repeat(25), { order: "fifo" }).broken()).toEqual([]);
   expect(shared("aaab".repeat(25), { weightedScheduler: { enabled: true } }).broken()).toEqual([]);
 });
+
+/**
+ * Two slots, and two buckets that always wait. "b" has one slot for 1 s at a time. `turns` says which bucket gets the other one,
+ * each time for 100 ms; "c" asks only before its turn.
+ */
+function besideLong(turns: string): Script {
+  const script = new Script();
+  const newWaiter = (bucket: string, since: number) => ({ session: script.session({ bucket }), since });
+  const waiting = new Map(["a", "b"].map((bucket) => [bucket, newWaiter(bucket, 0)]));
+  const take = (bucket: string, at: number, holdMs: number) => {
+    const { session, since } = waiting.get(bucket) ?? newWaiter(bucket, at - 10);
+    session.granted(since, at).release(at + holdMs - 2);
+    if (waiting.has(bucket)) waiting.set(bucket, newWaiter(bucket, at - 20));
+  };
+  turns.split("").forEach((bucket, turn) => {
+    if (turn % 10 === 0) take("b", 50 + turn * 100, 1_000);
+    take(bucket, 100 + turn * 100, 100);
+  });
+  for (const { session, since } of waiting.values()) session.pending(since, 100 + turns.length * 100);
+  return script;
+}
+
+test("HIST8: the slot time of a bucket that does not always wait may have come from one of two others", () => {
+  expect(besideLong("ac".repeat(50)).broken()).toEqual([]);
+  expect(besideLong("aaaac".repeat(20)).broken()).toEqual([]);
+  expect(besideLong("ab".repeat(50)).broken()).toEqual(["HIST8"]);
+  expect(besideLong("cb".repeat(50)).broken()).toEqual(["HIST8"]);
+});

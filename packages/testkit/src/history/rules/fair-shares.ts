@@ -1,9 +1,9 @@
 /**
  * HIST8  Two buckets of a host that both always have waiters, from the time when the host was new, stay within
- *     |u/w - u'/w'| <= H/w + H/w' (docs/explanation/fairness.md): u is the slot time of a bucket, w its weight, and H the
- *     longest hold of the host. With requests for up to W > 1 slots, or classes, 2 W times that. What they had used when both
- *     began to wait is added on both sides. At a host with classes the same holds for two buckets of one class, and for two
- *     classes.
+ *     |u/w - u'/w'| <= H/w + H/w' + V/min(w, w') (docs/explanation/fairness.md): u is the slot time of a bucket, w its
+ *     weight, H the longest hold of the host, and V the slot time of buckets that did not always wait. With requests for up
+ *     to W > 1 slots, or classes, 2 W H instead of H. What they had used when both began to wait is added on both sides. At a
+ *     host with classes the same holds for two buckets of one class, and for two classes.
  *
  * The slot time of the bucket that is ahead counts while its clients certainly hold their slots; that of the other while
  * they possibly do.
@@ -11,7 +11,7 @@
  * Not promised: anything about hosts with limits per bucket below the host's, cooldown, spacing, a changed
  * configuration, the weighted scheduler, `order: "fifo"`, named semaphores, or a waiter pool that may be full; nothing
  * after a fault or a reported failure; nothing about a class with a floor or a ceiling compared with another. Only the first common wait is judged, of the {@link MOST_RIVALS} buckets (or classes) with the
- * most grants. Cost: O(n log n + n b) for b buckets.
+ * most grants. Cost: O(n log n + n b) for b buckets; more for two that differ by more than H/w + H/w'.
  */
 
 import type { Config } from "../facts.ts";
@@ -19,7 +19,7 @@ import { groupBy } from "../group-by.ts";
 import { certainEnd, type History, type Session } from "../history.ts";
 import { Findings, type Rule } from "../rule.ts";
 import { firstCommon, joined, lengthBefore, type Span, type WideSpan } from "../spans.ts";
-import { mayFillPool, mayHold, type Timing, timingOf, waits, widestOf } from "../waiting.ts";
+import { lineOf, mayFillPool, mayHold, type Timing, timingOf, waits, widestOf } from "../waiting.ts";
 
 const MOST_RIVALS = 24;
 /** Use is compared at this number of times. */
@@ -78,16 +78,10 @@ function judgeHost(
 ): void {
   const widest = widestOf(sessions);
   const factor = widest > 1 || config.hasClasses ? 2 * widest : 1;
+  const lines = [...groupBy(sessions, lineOf)].map(([name, ofLine]) => rivalOf(history, name, ofLine, timing, 1));
   for (const rivals of rivalsOf(history, sessions, timing, config)) {
     const chosen = rivals.sort((a, b) => b.certain.length - a.certain.length).slice(0, MOST_RIVALS);
-    judgeRivals(
-      history,
-      host,
-      chosen,
-      sessions.flatMap((session) => mayHold(history, session, timing)),
-      factor,
-      found,
-    );
+    judgeRivals(history, host, chosen, lines, factor, found);
   }
 }
 
@@ -115,19 +109,30 @@ function judgeRivals(
   history: History,
   host: string,
   rivals: readonly Rival[],
-  holds: readonly Span[],
+  lines: readonly Rival[],
   factor: number,
   found: Findings,
 ): void {
+  const holds = lines.flatMap(({ possible }) => possible);
   for (const one of rivals) {
     for (const other of rivals) {
       const span = one === other ? undefined : commonWait(history, host, one, other);
       if (span === undefined) continue;
       found.judged++;
       const holdMs = holds.reduce((most, { from, until }) => Math.max(most, Math.min(until, span.until) - from), 0);
-      judgePair(host, one, other, span, factor * holdMs, found);
+      const visits = () =>
+        lines.filter((line) => !waitsFor(line, span) && !isPartOf(line, one) && !isPartOf(line, other));
+      judgePair({ ahead: one, behind: other, span, holdMs: factor * holdMs, visits }, host, found);
     }
   }
+}
+
+function waitsFor({ waits: times }: Rival, span: Span): boolean {
+  return times.some(({ from, until }) => from <= span.from && span.until <= until);
+}
+
+function isPartOf(line: Rival, rival: Rival): boolean {
+  return rival.sessions.includes(line.sessions[0] as Session);
 }
 
 function rivalOf(history: History, name: string, sessions: readonly Session[], timing: Timing, weight: number): Rival {
@@ -154,14 +159,34 @@ function commonWait(history: History, host: string, one: Rival, other: Rival): S
   return quiet === undefined || quiet.until <= first.from ? undefined : { from: first.from, until: quiet.until };
 }
 
-function judgePair(host: string, ahead: Rival, behind: Rival, span: Span, holdMs: number, found: Findings): void {
-  const used = ({ weight, possible }: Rival, at: number) => lengthBefore(possible, at) / weight;
+function used({ weight, possible }: Rival, at: number): number {
+  return lengthBefore(possible, at) / weight;
+}
+
+/** Two rivals that always wait during the span. */
+interface Pair {
+  readonly ahead: Rival;
+  readonly behind: Rival;
+  readonly span: Span;
+  readonly holdMs: number;
+  /** The lines of others that do not always wait. */
+  readonly visits: () => readonly Rival[];
+}
+
+function judgePair({ ahead, behind, span, holdMs, visits }: Pair, host: string, found: Findings): void {
   const start = Math.max(used(ahead, span.from), used(behind, span.from));
-  const bound = holdMs / ahead.weight + holdMs / behind.weight + 2 * start;
+  const lightest = Math.min(ahead.weight, behind.weight);
+  const constant = holdMs / ahead.weight + holdMs / behind.weight + 2 * start;
   const stepMs = (span.until - span.from) / LOOKS;
   for (let look = 1; look <= LOOKS; look++) {
     const at = span.from + look * stepMs;
     const lead = lengthBefore(ahead.certain, at) / ahead.weight - used(behind, at);
+    if (lead <= constant) continue;
+    const visited = visits().reduce(
+      (sum, { possible }) => sum + lengthBefore(possible, at) - lengthBefore(possible, span.from),
+      0,
+    );
+    const bound = constant + visited / lightest;
     if (lead <= bound) continue;
     const detail = `${ahead.name} has used ${Math.round(lead)} ms per weight more than ${behind.name}, the bound is ${Math.round(bound)} ms`;
     const calls = [ahead, behind].map(({ sessions }) => sessions.find(({ calls }) => calls.length > 0)?.calls[0]);
