@@ -1,4 +1,5 @@
 import { type BlockedBy, classOf, type PollAnswer, type SessionClaims, widthOf } from "@slotkeeper/protocol";
+import { SlotkeeperError } from "slotkeeper";
 import type { Book } from "../book/book.ts";
 import { phaseFor } from "../book/breaker.ts";
 import { chargedOf, missingBudgets } from "../book/budgets.ts";
@@ -6,6 +7,7 @@ import { roomOf } from "../book/classes.ts";
 import { lineOfWaiter } from "../book/line-name.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { EndOfSession, Standing } from "../book/standing.ts";
+import type { Impossible } from "../inputs.ts";
 import type { Entry } from "./entry.ts";
 import type { Host } from "./host.ts";
 
@@ -116,4 +118,30 @@ export function blockedBy(host: Host, session: string, now: number): BlockedBy |
   const [missing] = first === session ? missingBudgets(book, waiter).toSorted((a, b) => b.at - a.at) : [];
   if (missing !== undefined) return `budget:${missing.name}`;
   return book.free > 0 && widthOf(waiter.demand) > book.free ? "width" : "host-limit";
+}
+
+/** The limits of the host can never allow the request, so it does not wait. */
+export class ImpossibleRequestError extends SlotkeeperError {
+  override readonly name = "ImpossibleRequestError";
+  override readonly code = "IMPOSSIBLE";
+  override readonly retryable = false;
+  /** The field of the request. */
+  readonly field: string;
+
+  constructor({ field, value, most, limit }: Impossible) {
+    const expected = most === undefined ? (value === undefined ? "present" : "absent") : `at most ${most}`;
+    super(`Expected \`${field}\` to be ${expected}, ${limit}, got ${value === undefined ? "none" : value}`);
+    this.field = field;
+  }
+}
+
+/** The session of this id exists with other demands. */
+export class DemandMismatchError extends SlotkeeperError {
+  override readonly name = "DemandMismatchError";
+  override readonly code = "DEMAND_MISMATCH";
+  override readonly retryable = false;
+
+  constructor() {
+    super("A session with this `requestId` exists, and asked for another `width`, `cost`, `keys` or `class`");
+  }
 }
