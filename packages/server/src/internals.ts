@@ -1,8 +1,8 @@
 /** `@slotkeeper/server/internals`: for the tests, benchmarks and scripts of this repository. It may change in any version. */
 export { FINDING_CODES } from "./doctor/finding.ts";
+export { Refusals } from "./http/held-calls.ts";
 export { HolderTraces } from "./http/holder-traces.ts";
-export { Refusals } from "./http/refusals.ts";
-export { endOfTurn, nextTurn } from "./platform/turns.ts";
+export { endOfTurn, nextTurn } from "./platform/clock.ts";
 export { HostSettings } from "./queue/host-settings.ts";
 export type { AppendFile, JournalDisk, PreparedFile } from "./store/journal/disk.ts";
 export { StoreUnwritableError } from "./store/journal/errors.ts";

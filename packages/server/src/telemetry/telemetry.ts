@@ -4,10 +4,10 @@ import { LogThrottle } from "../log/log-throttle.ts";
 import type { Logger } from "../log/logger.ts";
 import type { HostSettings } from "../queue/host-settings.ts";
 import { Activity } from "./activity.ts";
-import { Instruments } from "./instruments.ts";
+import type { EventLog } from "./event-log.ts";
+import { Instruments, MeteredStore } from "./instruments.ts";
 import { liveFrame } from "./live-frame.ts";
 import { LiveHub } from "./live-hub.ts";
-import { MeteredStore } from "./metered-store.ts";
 import { StoreReader } from "./store-reader.ts";
 
 export interface TelemetryInit {
@@ -16,6 +16,8 @@ export interface TelemetryInit {
   readonly log: Logger;
   readonly instance: string;
   readonly live: () => { readonly hosts: HostSettings; readonly config: { readonly version: string } };
+  /** Default: events are not logged. */
+  readonly eventLog?: EventLog;
 }
 
 /**
@@ -65,11 +67,12 @@ export class Telemetry {
     });
   }
 
-  observe(event: QueueEvent): void {
+  readonly observe = (event: QueueEvent): void => {
     this.instruments.observe(event);
     this.activity.observe(event);
     if (event.type !== "cycle" && "host" in event && event.host !== undefined) this.hub.stir(event.host);
-  }
+    this.#init.eventLog?.add(event);
+  };
 
   /** Starts to take samples. */
   start(queue: FairQueue): void {
