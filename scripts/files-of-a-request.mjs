@@ -59,7 +59,11 @@ async function measure(checkout) {
     await release(first);
     const [granted, acquired] = await acquire("api.example.com");
     const [, released] = await release(granted);
-    return { acquire: acquired, release: released, both: [...new Set([...acquired, ...released])].sort() };
+    return {
+      acquire: acquired,
+      release: released,
+      both: [...new Set([...acquired, ...released])].toSorted((a, b) => a.localeCompare(b)),
+    };
   } finally {
     session.disconnect();
     await service.stop();

@@ -17,10 +17,9 @@ import { Sweeper } from "./queue/sweeper.ts";
 import type { OpenStore } from "./store/open-store.ts";
 import { aboutOf } from "./telemetry/about.ts";
 import { ControlPlane, pushContextOf } from "./telemetry/control-plane.ts";
-import { EventLog } from "./telemetry/event-log.ts";
 import { Presence } from "./telemetry/presence.ts";
 import { logTurn, ReadinessCheck } from "./telemetry/readiness.ts";
-import { Telemetry } from "./telemetry/telemetry.ts";
+import { EventLog, Telemetry } from "./telemetry/telemetry.ts";
 import { VERSION } from "./version.ts";
 
 /** What a service has before its parts are made: the configuration is read, and the store is open. */

@@ -1,7 +1,7 @@
 import { FairQueueSectionSchema } from "@slotkeeper/protocol/schemas";
 import { fieldName } from "../words/validator.ts";
+import { keysOf } from "./config-keys.ts";
 import { isTree, type Tree } from "./layers.ts";
-import { keysOf } from "./schema-keys.ts";
 
 /** Plain names of keys, by alias. They are renamed in each layer, because layers are merged by key. */
 const ALIASES = new Map(

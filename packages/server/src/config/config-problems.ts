@@ -2,9 +2,9 @@ import type { TSchema } from "typebox";
 import { nearMatch } from "../words/near-match.ts";
 import { type FieldProblem, fieldName, validator } from "../words/validator.ts";
 import { withoutAliases } from "./aliases.ts";
+import { keysOf } from "./config-keys.ts";
 import { isTree, type Layer, type Tree } from "./layers.ts";
 import { isUnder } from "./queue-rules.ts";
-import { keysOf } from "./schema-keys.ts";
 
 /**
  * The problems of one layer, and the layer without the invalid values, so that the rest can be checked in the same
