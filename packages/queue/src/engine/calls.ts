@@ -185,7 +185,7 @@ function throwIfLeft(signal: CallSignal | undefined): void {
 }
 
 /** Reports all wrong fields at once. For calls over HTTP, the schema has checked the fields before. */
-export function checkRequest(request: BeginRequest): void {
+function checkRequest(request: BeginRequest): void {
   const {
     host,
     hostname,

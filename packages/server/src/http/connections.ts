@@ -122,8 +122,8 @@ const MOST_RESERVED = 512;
  * The number of connections that the system allows this process; `Infinity` if the system does not report it. Beyond
  * it, the system would not refuse new connections but leave them waiting without a trace.
  */
-export function connectionsAllowed(limits = limitsText()): number {
-  const files = Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
+export function connectionsAllowed(): number {
+  const files = Number(/^Max open files +(\d+)/m.exec(limitsText())?.[1] ?? Number.POSITIVE_INFINITY);
   return files - Math.min(MOST_RESERVED, Math.ceil(files * RESERVED_SHARE));
 }
 
