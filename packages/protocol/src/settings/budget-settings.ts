@@ -12,8 +12,14 @@ export const BUDGET_SETTINGS = {
   shadow: { type: "flag", default: false },
 } as const satisfies Settings;
 
-/** The name of a budget, or of a key. */
+/** The name of a budget, a key or a class. */
 export const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
+
+/** What is wrong with the name of a budget, a key or a class, as a sentence. */
+export function nameProblems(name: string, path: string): string[] {
+  if (NAME.test(name)) return [];
+  return [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`];
+}
 
 /** The name of the budget in an order like `budget:tokens`. Undefined: another order. */
 export function budgetOfOrder(order: string | undefined): string | undefined {
@@ -85,9 +91,6 @@ export function budgetProblems(budgets: unknown, path: string, most: number): st
 }
 
 function budgetProblem(name: string, budget: unknown, path: string): string[] {
-  const wrongName = NAME.test(name)
-    ? []
-    : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`];
   const {
     limit,
     perSeconds,
@@ -99,7 +102,7 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
   const expected = (field: string, text: string, value: unknown, isOk: boolean) =>
     isOk ? [] : [`Expected \`${path}.${field}\` to be ${text}, got ${JSON.stringify(value)}`];
   return [
-    ...wrongName,
+    ...nameProblems(name, path),
     ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
     ...expected("limit", rangeOf("limit"), limit, isWithin("limit", limit)),
     ...expected("perSeconds", rangeOf("perSeconds"), perSeconds, isWithin("perSeconds", perSeconds)),

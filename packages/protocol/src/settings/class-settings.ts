@@ -1,5 +1,5 @@
 import { LIMITS } from "../limits.ts";
-import { budgetOfOrder, isRecord, NAME } from "./budget-settings.ts";
+import { budgetOfOrder, isRecord, nameProblems } from "./budget-settings.ts";
 import type { Settings } from "./setting.ts";
 
 /** The keys of one class in `classes`, of `fairQueue` or of a host. */
@@ -74,9 +74,7 @@ function classProblem(name: string, given: unknown, path: string): string[] {
       : [`Expected \`${path}.${field}\` to be ${text}, got ${JSON.stringify(value)}`];
   const isBelow = typeof floor === "number" && typeof ceiling === "number" && ceiling < floor;
   return [
-    ...(NAME.test(name)
-      ? []
-      : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`]),
+    ...nameProblems(name, path),
     ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
     ...expected("weight", "a number from 0.001 to 1,000,000", weight, isWeight(weight)),
     ...expected("floor", "a whole number from 0 up", floor, Number.isInteger(floor) && (floor as number) >= 0),

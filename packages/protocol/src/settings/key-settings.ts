@@ -5,7 +5,7 @@ import {
   budgetProblems,
   hasEnforced,
   isRecord,
-  NAME,
+  nameProblems,
   resolveBudgets,
 } from "./budget-settings.ts";
 import type { Settings } from "./setting.ts";
@@ -107,11 +107,8 @@ function keyProblem(name: string, key: unknown, path: string): string[] {
   if (!isRecord(key)) return [`Expected \`${path}\` to be an object, got ${JSON.stringify(key)}`];
   const { required, shadow, for: values, ...limits } = key;
   const flags = { required, shadow };
-  const isNamed = NAME.test(name);
   return [
-    ...(isNamed
-      ? []
-      : [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`]),
+    ...nameProblems(name, path),
     ...Object.entries(flags).flatMap(([flag, value]) =>
       isAbsent(value) || typeof value === "boolean"
         ? []
