@@ -5,15 +5,13 @@ export type { ClassView } from "./book/class-view.ts";
 export { decodeBook, decodeChanges, encodeFields, type RecordRow, recordOfRow } from "./book/codec.ts";
 export { newHead } from "./book/head.ts";
 export type * from "./book/records.ts";
-export type { BeginRequest } from "./engine/begin-request.ts";
-export type { CallSignal } from "./engine/call.ts";
+export { DemandMismatchError, ImpossibleRequestError } from "./engine/answers.ts";
+export type { BeginRequest } from "./engine/calls.ts";
+export type { FairQueueInit } from "./engine/context.ts";
 export type { HostDump, HostGlance, HostInspection, QueueDump, QueueOverview, SessionTotals } from "./engine/dump.ts";
-export type { FairQueueInit } from "./engine/engine.ts";
+export type { CallSignal } from "./engine/entry.ts";
 export type { QueueCounts, QueueEvent } from "./engine/events.ts";
-export { FairQueue } from "./engine/fair-queue.ts";
-export type { Operation } from "./engine/operations.ts";
-export type { HostQuotas } from "./engine/quotas.ts";
-export { DemandMismatchError, ImpossibleRequestError } from "./engine/refused-request.ts";
+export { FairQueue, type HostQuotas } from "./engine/fair-queue.ts";
 export type { ReleaseAccepted, ReleaseInput, RenewReply } from "./engine/releases.ts";
 export {
   type BreakerPolicy,
@@ -24,9 +22,9 @@ export {
   type ResolvedHost,
   resolveHost,
 } from "./host-policy.ts";
+export type { Operation } from "./inputs.ts";
 export { type QueueOptions, resolveOptions } from "./options.ts";
 export { hostOfToken } from "./slot-token.ts";
 export { type BucketSnapshot, type HostSnapshot, type LeaseSnapshot, snapshotOf } from "./store/host-snapshot.ts";
 export type * from "./store/host-store.ts";
 export { type KeptCommit, type KeptHost, MemoryStore, type MemoryStoreOptions } from "./store/memory-store.ts";
-export type * from "./store/store-health.ts";

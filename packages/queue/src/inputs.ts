@@ -47,6 +47,7 @@ export type Input =
   | { readonly kind: "report"; readonly status: number }
   | { readonly kind: "limits"; readonly limits: LiveLimits | undefined }
   | { readonly kind: "breaker"; readonly isOpen: boolean }
+  /** Nothing new is granted until the host goes on. Holders keep their slots. */
   | { readonly kind: "pause"; readonly isPaused: boolean }
   /** The slot is named by its fence: only the owner of a slot knows its token. */
   | { readonly kind: "revoke"; readonly fence: number }
@@ -56,6 +57,15 @@ export type Input =
   | { readonly kind: "dead"; readonly instance: string }
   /** The host was not used for a while and may be forgotten. */
   | { readonly kind: "forget" };
+
+/**
+ * An action of an operator. `hostname`, if known, selects the host's own limits. `limits` replaces all limits of the
+ * operator: fields that are missing return to the configuration, and without it all of them do.
+ */
+export type Operation = { readonly host: string; readonly hostname?: string | undefined } & Extract<
+  Input,
+  { readonly kind: "limits" | "breaker" | "pause" | "revoke" }
+>;
 
 /** A session as it joins a host. */
 export interface Joining {

@@ -7,7 +7,7 @@ export { checkFairQueue } from "./config/fair-queue-config.ts";
 export { Access, type AccessSettings } from "./http/access.ts";
 export { CALLER_ROUTES } from "./http/caller-routes.ts";
 export type { CallerContext, OperatorContext } from "./http/context.ts";
-export { answering, type DispatchContext, type Handler, Router, type RouteTable } from "./http/dispatch.ts";
+export { answering, type DispatchContext, type Handler, RequestLog, Router, type RouteTable } from "./http/dispatch.ts";
 export {
   BaseExchange,
   type Body,
@@ -19,11 +19,9 @@ export {
   type ProblemMore,
   parseBody,
 } from "./http/exchange.ts";
-export { HeldCalls } from "./http/held-calls.ts";
+export { HeldCalls, Refusals } from "./http/held-calls.ts";
 export { OPERATOR_ROUTES } from "./http/operator-routes.ts";
 export { hostInPath, segmentOf, slotNamed } from "./http/path-host.ts";
-export { Refusals } from "./http/refusals.ts";
-export { RequestLog } from "./http/request-log.ts";
 export type { LogFields, Logger, LogLevel } from "./log/logger.ts";
 export type { Digests } from "./platform/digests.ts";
 export { hostKeys, namedHost } from "./queue/host-key.ts";

@@ -3,25 +3,23 @@ import type { ConfigSource, ControlTimes } from "./config/config-source.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { ServiceContext } from "./http/context.ts";
 import { DashboardFiles } from "./http/dashboard/dashboard-files.ts";
-import { HeldCalls } from "./http/held-calls.ts";
+import { RequestLog } from "./http/dispatch.ts";
+import { HeldCalls, Refusals } from "./http/held-calls.ts";
 import { HolderTraces } from "./http/holder-traces.ts";
 import { HttpServer } from "./http/http-server.ts";
-import { LiveConfig } from "./http/live-config.ts";
-import { Refusals } from "./http/refusals.ts";
-import { RequestLog } from "./http/request-log.ts";
+import { type Live, type LiveInit, liveOf } from "./http/live-config.ts";
 import type { LineLogger } from "./log/logger.ts";
 import type { Scrubber } from "./log/scrubber.ts";
-import type { ServiceClock } from "./platform/clock.ts";
-import { newSecret, newSessionId, newTokenKey } from "./platform/node-crypto.ts";
-import { endOfTurn } from "./platform/turns.ts";
+import { endOfTurn, type ServiceClock } from "./platform/clock.ts";
+import { NODE_DIGESTS, newSecret, newSessionId, newTokenKey } from "./platform/node-crypto.ts";
+import { hostKeys } from "./queue/host-key.ts";
 import { Sweeper } from "./queue/sweeper.ts";
 import type { OpenStore } from "./store/open-store.ts";
 import { aboutOf } from "./telemetry/about.ts";
 import { ControlPlane, pushContextOf } from "./telemetry/control-plane.ts";
-import { EventLog } from "./telemetry/event-log.ts";
 import { Presence } from "./telemetry/presence.ts";
 import { logTurn, ReadinessCheck } from "./telemetry/readiness.ts";
-import { Telemetry } from "./telemetry/telemetry.ts";
+import { EventLog, Telemetry } from "./telemetry/telemetry.ts";
 import { VERSION } from "./version.ts";
 
 /** What a service has before its parts are made: the configuration is read, and the store is open. */
@@ -44,17 +42,17 @@ export interface ServiceBase {
 /** The parts of a service, connected with each other. `Service` starts them and stops them. */
 export class ServiceParts {
   readonly base: ServiceBase;
-  readonly live: LiveConfig;
   readonly held: HeldCalls;
   readonly telemetry: Telemetry;
   readonly queue: FairQueue;
   readonly control: ControlPlane;
-  readonly context: ServiceContext;
+  readonly context: ServiceContext & { live: Live };
   readonly http: HttpServer;
   readonly sweeper: Sweeper;
   /** Of the service, as seen from this machine. Known once it listens. */
   url = "";
   readonly #refusals: Refusals;
+  readonly #applied: LiveInit;
   readonly #refresh: () => Promise<void>;
 
   constructor(config: LoadedConfig, base: ServiceBase, refresh: () => Promise<void>) {
@@ -62,16 +60,17 @@ export class ServiceParts {
     this.base = base;
     this.#refresh = refresh;
     const tokenKeys = opened.tokenKeys ?? [newTokenKey()];
-    this.live = new LiveConfig(config, { scrubber: base.scrubber, log, tokenKeys });
+    this.#applied = { scrubber: base.scrubber, log, tokenKeys, keyOf: hostKeys(NODE_DIGESTS) };
+    const live = liveOf(config, this.#applied);
     this.#refusals = new Refusals(log);
     this.held = new HeldCalls(
-      () => this.live.current.limits.heldPolls,
+      () => this.context.live.limits.heldPolls,
       (exchange, limit) => this.#refusals.refuse(exchange, "held_polls", limit),
     );
-    this.telemetry = new Telemetry({ ...this.#shared, live: () => this.live.current });
-    this.queue = base.queue ?? this.#newQueue();
+    this.telemetry = this.#newTelemetry();
+    this.queue = base.queue ?? this.#newQueue(config);
     this.control = this.#newControl();
-    this.context = this.#newContext();
+    this.context = this.#newContext(live);
     this.http = new HttpServer(this.context);
     this.sweeper = new Sweeper(this.queue, log);
   }
@@ -81,10 +80,23 @@ export class ServiceParts {
     return { store: opened.store, clock: opened.clock ?? clock, log, instance };
   }
 
-  #newQueue(): FairQueue {
-    const { clock, log, instance } = this.#shared;
+  /** Applies a new configuration to all later requests. */
+  replace(config: LoadedConfig): void {
+    this.context.live = liveOf(config, this.#applied);
+  }
+
+  #newTelemetry(): Telemetry {
+    const { clock, log } = this.#shared;
     const nameOf = (host: string) => this.queue.glance(host)?.hostname;
+    const live = () => this.context.live;
+    // Only counts and histories are kept of the queue of a keeper.
+    const isLogged = this.base.queue === undefined;
     const eventLog = new EventLog({ log, nameOf, now: () => clock.now() });
+    return new Telemetry({ ...this.#shared, live, ...(isLogged ? { eventLog } : {}) });
+  }
+
+  #newQueue({ settings }: LoadedConfig): FairQueue {
+    const { clock, instance } = this.#shared;
     return new FairQueue({
       store: this.telemetry.store,
       clock,
@@ -92,11 +104,8 @@ export class ServiceParts {
       newSecret,
       instance,
       about: () => this.#about(),
-      config: this.live.current.config.settings.fairQueue,
-      observe: (event) => {
-        this.telemetry.observe(event);
-        eventLog.add(event);
-      },
+      config: settings.fairQueue,
+      observe: this.telemetry.observe,
       soon: endOfTurn(),
     });
   }
@@ -107,14 +116,13 @@ export class ServiceParts {
       ...this.#shared,
       source,
       times,
-      context: () => pushContextOf(this.live.current.config, reportedInstance, this.queue, this.telemetry.reader),
+      context: () => pushContextOf(this.context.live.config, reportedInstance, this.queue, this.telemetry.reader),
       refresh: this.#refresh,
       onFailure: () => this.telemetry.instruments.count("pushFailures"),
     });
   }
 
-  #newContext(): ServiceContext {
-    const { live } = this;
+  #newContext(live: Live): ServiceContext {
     const { log, opened, instance, reportedInstance, source, dashboard } = this.base;
     const { clock } = this.#shared;
     return {
@@ -132,9 +140,7 @@ export class ServiceParts {
       telemetry: this.telemetry,
       presence: new Presence({ reader: this.telemetry.reader, instance, about: () => this.#about() }),
       dashboard: new DashboardFiles(dashboard),
-      get live() {
-        return live.current;
-      },
+      live,
       traces: new HolderTraces(),
       newSessionId,
       now: () => clock.now(),
@@ -156,6 +162,6 @@ export class ServiceParts {
 
   /** What beats and the list of instances report about this one. */
   #about(): InstanceAbout {
-    return aboutOf(this.live.current.config, this.url, this.held.size, this.queue);
+    return aboutOf(this.context.live.config, this.url, this.held.size, this.queue);
   }
 }

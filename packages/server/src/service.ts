@@ -120,7 +120,7 @@ export class Service {
 
   /** The configuration in force. */
   get config(): LoadedConfig {
-    return this.#parts.live.current.config;
+    return this.#parts.context.live.config;
   }
 
   /** Describes where the state is kept, for people; without secrets. */
@@ -149,7 +149,7 @@ export class Service {
   }
 
   async #refresh(): Promise<void> {
-    const { base, telemetry, live, queue, sweeper } = this.#parts;
+    const { base, telemetry, queue, sweeper } = this.#parts;
     let config: LoadedConfig;
     try {
       config = await base.source.next();
@@ -161,7 +161,7 @@ export class Service {
       throw error;
     }
     const { settings } = config;
-    live.replace(config);
+    this.#parts.replace(config);
     queue.reconfigure(settings.fairQueue);
     sweeper.every(settings.cleanupEveryMs);
     for (const key of ["listen", "backend"] as const) {
@@ -211,15 +211,15 @@ export class Service {
   }
 
   async #listen(): Promise<void> {
-    const { live, http, telemetry, queue, control } = this.#parts;
-    const { port, address } = await http.listen(live.current.config.settings.listen);
+    const { http, telemetry, queue, control } = this.#parts;
+    const { port, address } = await http.listen(this.config.settings.listen);
     const isAny = address === "::" || address === "0.0.0.0";
     const host = isAny ? "127.0.0.1" : address.includes(":") ? `[${address}]` : address;
     const url = `http://${host}:${port}`;
     this.#parts.url = url;
     this.#address = address;
     this.#log.info("listening", { url, address, store: this.storeDescription, config: this.config.version });
-    for (const warning of startWarnings(live.current.config, address)) this.#log.warn(sentenceOf(warning));
+    for (const warning of startWarnings(this.config, address)) this.#log.warn(sentenceOf(warning));
     telemetry.start(queue);
     this.#stopExport = await exportMetrics(this.#parts.context);
     // After the address is known, because the beat contains it.

@@ -1,5 +1,4 @@
 import { BLOCKED_BY_NAMES, type BlockedBy } from "../session.ts";
-import { recordOf } from "./record-schema.ts";
 import * as Type from "./type.ts";
 
 /** The answers of the service. A later version may add fields, but removes none of these. */
@@ -36,7 +35,7 @@ export const GrantedSchema = Type.Object({
   leaseMs: Type.Integer({ minimum: 1, description: "the slot expires after this time unless it is renewed" }),
   width: Type.Optional(Type.Integer({ minimum: 2, description: "number of slots that were granted; absent: 1" })),
   charged: Type.Optional(
-    recordOf(Type.Number({ minimum: 0 }), { description: "what was charged to the budgets of the host, by name" }),
+    Type.recordOf(Type.Number({ minimum: 0 }), { description: "what was charged to the budgets of the host, by name" }),
   ),
 });
 

@@ -3,7 +3,6 @@ import { CLASS_SETTINGS, WEIGHT } from "../settings/class-settings.ts";
 import { BREAKER_LIMITS, HOST_LIMITS } from "../settings/host-limits.ts";
 import { KEY_SETTINGS } from "../settings/key-settings.ts";
 import { CLEANUP_SETTINGS, QUEUE_SETTINGS, SCHEDULER_SETTINGS } from "../settings/queue-settings.ts";
-import { recordOf } from "./record-schema.ts";
 import { propertiesOf } from "./settings-schema.ts";
 import * as Type from "./type.ts";
 
@@ -26,7 +25,7 @@ const BudgetSchema = Type.Object(
 );
 
 const budgets = Type.Optional(
-  recordOf(BudgetSchema, { description: "budgets by name, for example tokens per minute: see below" }),
+  Type.recordOf(BudgetSchema, { description: "budgets by name, for example tokens per minute: see below" }),
 );
 const { slots, required: isRequired, shadow: isShadow } = propertiesOf(KEY_SETTINGS);
 const keyLimits = { slots, budgets };
@@ -36,7 +35,7 @@ const KeySchema = Type.Object(
     ...keyLimits,
     required: isRequired,
     shadow: isShadow,
-    for: Type.Optional(recordOf(Type.Object(keyLimits, closed), {})),
+    for: Type.Optional(Type.recordOf(Type.Object(keyLimits, closed), {})),
   },
   closed,
 );
@@ -45,12 +44,12 @@ const limits = {
   ...propertiesOf(HOST_LIMITS),
   budgets,
   keys: Type.Optional(
-    recordOf(KeySchema, {
+    Type.recordOf(KeySchema, {
       description: "limits of requests with the same value of a key: see below",
     }),
   ),
   classes: Type.Optional(
-    recordOf(Type.Object(propertiesOf(CLASS_SETTINGS), closed), {
+    Type.recordOf(Type.Object(propertiesOf(CLASS_SETTINGS), closed), {
       description: "classes of requests, each with its own share of the slots: see below",
     }),
   ),
@@ -63,7 +62,7 @@ export const HostSchema = Type.Object(
   {
     ...limits,
     weights: Type.Optional(
-      recordOf(Type.Number({ minimum: WEIGHT.min, maximum: WEIGHT.max }), {
+      Type.recordOf(Type.Number({ minimum: WEIGHT.min, maximum: WEIGHT.max }), {
         description: "weight of each bucket; a bucket that is not listed has weight 1",
       }),
     ),
@@ -82,7 +81,7 @@ export const FairQueueSchema = Type.Object(
     cleanup: Type.Optional(CleanupSchema),
     weightedScheduler: Type.Optional(WeightedSchedulerSchema),
     hosts: Type.Optional(
-      recordOf(HostSchema, {
+      Type.recordOf(HostSchema, {
         description: "overrides by host name: see below",
       }),
     ),

@@ -1,6 +1,5 @@
 import { HOST_LIMITS } from "../settings/host-limits.ts";
 import { FairQueueSchema, HostSchema } from "./fair-queue-schema.ts";
-import { recordOf } from "./record-schema.ts";
 import { aliasesOf } from "./settings-schema.ts";
 import * as Type from "./type.ts";
 
@@ -29,7 +28,7 @@ export const FairQueueSectionSchema = Type.Object(
     ...FairQueueSchema.properties,
     ...aliases,
     hosts: Type.Optional(
-      recordOf(Type.Object({ ...HostSchema.properties, ...aliases }, closed), {
+      Type.recordOf(Type.Object({ ...HostSchema.properties, ...aliases }, closed), {
         description: "overrides by host name: see below",
       }),
     ),

@@ -1,4 +1,3 @@
-import { recordOf } from "./record-schema.ts";
 import { HostRowSchema } from "./state-schema.ts";
 import * as Type from "./type.ts";
 
@@ -44,8 +43,8 @@ export const LiveStateSchema = Type.Object(
     at: Type.Number(),
     instance: Type.String(),
     configVersion: Type.String(),
-    sessions: recordOf(count, { description: "sessions of this instance by state" }),
-    counts: recordOf(count, { description: "counts of this instance since its start" }),
+    sessions: Type.recordOf(count, { description: "sessions of this instance by state" }),
+    counts: Type.recordOf(count, { description: "counts of this instance since its start" }),
     slots: Type.Object(
       { inFlight: count, limit: count, waiting: count },
       { description: "sums over all hosts of the fleet" },

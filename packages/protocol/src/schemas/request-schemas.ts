@@ -1,6 +1,5 @@
 import { LIMITS } from "../limits.ts";
 import { PATTERNS } from "./patterns.ts";
-import { recordOf } from "./record-schema.ts";
 import * as Type from "./type.ts";
 
 /**
@@ -70,12 +69,12 @@ export const FirstCallSchema = Type.Object(
       }),
     ),
     cost: Type.Optional(
-      recordOf(Type.Number({ minimum: 0 }), {
+      Type.recordOf(Type.Number({ minimum: 0 }), {
         description: "what the request costs of the host's budgets, by name; a budget that is not named: its default",
       }),
     ),
     keys: Type.Optional(
-      recordOf(name(LIMITS.keyValueLength, "value of the key"), {
+      Type.recordOf(name(LIMITS.keyValueLength, "value of the key"), {
         description: "values for the host's keys, by name; requests with the same value share its limits",
       }),
     ),
@@ -110,7 +109,7 @@ export const ReleaseSchema = Type.Object(
     ),
     status: Type.Optional(status),
     used: Type.Optional(
-      recordOf(Type.Number({ minimum: 0 }), {
+      Type.recordOf(Type.Number({ minimum: 0 }), {
         description:
           "what the request really cost of the host's budgets, by name; a budget that is not named keeps its charge",
       }),

@@ -1,7 +1,6 @@
 import type { TInteger, TObject, TString } from "typebox";
 import { ABOUT_HOST_LIMITS } from "../settings/about.ts";
 import { HOST_LIMITS, LIVE_LIMITS, type LiveLimitKey } from "../settings/host-limits.ts";
-import { recordOf } from "./record-schema.ts";
 import * as Type from "./type.ts";
 
 /** The state of one instance and its store, for the person on call. No token is in it. */
@@ -68,7 +67,7 @@ const SessionStateSchema = Type.Object({
   polls: Type.Integer({ minimum: 0, description: "polls that are held open for it" }),
   width: Type.Integer({ minimum: 1, description: "number of slots that it needs" }),
   cost: Type.Optional(
-    recordOf(Type.Number({ minimum: 0 }), {
+    Type.recordOf(Type.Number({ minimum: 0 }), {
       description: "what it costs of the budgets, by name; a budget that is not named: its default",
     }),
   ),
@@ -171,8 +170,8 @@ export const StateSchema = Type.Object({
   at: Type.Number(),
   instance: Type.String(),
   configVersion: Type.String(),
-  sessions: recordOf(count, { description: "sessions of this instance by state" }),
-  counts: recordOf(count, { description: "counts of this instance since its start" }),
+  sessions: Type.recordOf(count, { description: "sessions of this instance by state" }),
+  counts: Type.recordOf(count, { description: "counts of this instance since its start" }),
   fleet: Type.Optional(FleetStateSchema),
   unsent: Type.Integer({ minimum: 0, description: "inputs that the store does not have yet" }),
   total: Type.Integer({ minimum: 0, description: "number of all hosts" }),

@@ -1,4 +1,5 @@
 import type {
+  Static,
   TAny,
   TArray,
   TArrayOptions,
@@ -50,6 +51,11 @@ export function Union<S extends TSchema[]>(anyOf: [...S]): TUnion<S> {
 /** A schema whose type cannot be derived from it. */
 export function Unsafe<T>(schema: TSchema): TUnsafe<T> {
   return make(schema);
+}
+
+/** An object with any keys. */
+export function recordOf<S extends TSchema>(values: S, options: TSchemaOptions): TUnsafe<{ [key: string]: Static<S> }> {
+  return make({ type: "object", patternProperties: { "^.*$": values } }, options);
 }
 
 /** A property that may be absent. */

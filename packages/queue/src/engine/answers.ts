@@ -1,4 +1,12 @@
-import { type BlockedBy, classOf, type PollAnswer, type SessionClaims, widthOf } from "@slotkeeper/protocol";
+import {
+  type BlockedBy,
+  classOf,
+  type DemandDifference,
+  type PollAnswer,
+  type SessionClaims,
+  widthOf,
+} from "@slotkeeper/protocol";
+import { SlotkeeperError } from "slotkeeper";
 import type { Book } from "../book/book.ts";
 import { phaseFor } from "../book/breaker.ts";
 import { chargedOf, missingBudgets } from "../book/budgets.ts";
@@ -6,6 +14,7 @@ import { roomOf } from "../book/classes.ts";
 import { lineOfWaiter } from "../book/line-name.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { EndOfSession, Standing } from "../book/standing.ts";
+import type { Impossible } from "../inputs.ts";
 import type { Entry } from "./entry.ts";
 import type { Host } from "./host.ts";
 
@@ -116,4 +125,45 @@ export function blockedBy(host: Host, session: string, now: number): BlockedBy |
   const [missing] = first === session ? missingBudgets(book, waiter).toSorted((a, b) => b.at - a.at) : [];
   if (missing !== undefined) return `budget:${missing.name}`;
   return book.free > 0 && widthOf(waiter.demand) > book.free ? "width" : "host-limit";
+}
+
+/** A refusal names no more than these; budgets can have any number of names, in the overrides of keys. */
+const MOST_NAMES = 20;
+
+/** The limits of the host can never allow the request, so it does not wait. */
+export class ImpossibleRequestError extends SlotkeeperError {
+  override readonly name = "ImpossibleRequestError";
+  override readonly code = "IMPOSSIBLE";
+  override readonly retryable = false;
+  /** The field of the request. */
+  readonly field: string;
+
+  constructor({ field, value, most, limit, known = [] }: Impossible) {
+    const expected = most === undefined ? (value === undefined ? "present" : "absent") : `at most ${most}`;
+    super(`Expected \`${field}\` to be ${expected}, ${limit}${namesIn(known)}, got ${value ?? "none"}`);
+    this.field = field;
+  }
+}
+
+function namesIn(known: readonly string[]): string {
+  if (known.length === 0) return "";
+  const shown = known.slice(0, MOST_NAMES).map((name) => `\`${name}\``);
+  const others = known.length > MOST_NAMES ? [`${known.length - MOST_NAMES} more`] : [];
+  return ` (it has ${[...shown, ...others].join(", ")})`;
+}
+
+/** The session of this id exists with other demands. */
+export class DemandMismatchError extends SlotkeeperError {
+  override readonly name = "DemandMismatchError";
+  override readonly code = "DEMAND_MISMATCH";
+  override readonly retryable = false;
+
+  /** The field of the request. */
+  readonly field: string;
+
+  constructor({ field, held, given }: DemandDifference) {
+    const expected = held === undefined ? "absent" : held;
+    super(`Expected \`${field}\` to be ${expected}, as in the session of this \`requestId\`, got ${given ?? "none"}`);
+    this.field = field;
+  }
 }

@@ -1,21 +1,22 @@
 import {
   type BeginAnswer,
   type CancelResult,
+  type Demand,
   demandOf,
   differenceOf,
+  LIMITS,
   type PollAnswer,
+  SEMAPHORE_PREFIX,
   type SessionClaims,
 } from "@slotkeeper/protocol";
 import { throttleFor } from "../book/breaker.ts";
 import { otherDemand, type Standing, standingOf } from "../book/standing.ts";
-import { DEADLINE, endAnswer, throttledAnswer } from "./answers.ts";
-import { type BeginRequest, checkRequest } from "./begin-request.ts";
-import type { CallSignal } from "./call.ts";
+import { DEADLINE, DemandMismatchError, endAnswer, throttledAnswer } from "./answers.ts";
 import type { EngineContext } from "./context.ts";
-import { type Entry, endOf } from "./entry.ts";
+import { type CallSignal, type Entry, endOf } from "./entry.ts";
+import type { Heartbeat } from "./heartbeat.ts";
 import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
-import { DemandMismatchError } from "./refused-request.ts";
 import type { Sessions } from "./sessions.ts";
 
 /** No two arrival times of an instance are equal, so the order within a bucket is the same at every instance. */
@@ -23,26 +24,41 @@ const ARRIVAL_STEP_MS = 1 / 1024;
 const MAX_RETRY_AFTER_MS = 30_000;
 const UNKNOWN: Standing = { kind: "unknown", isBegun: false };
 
+/** The first call of a session, for `FairQueue.begin`. A wrong field is a `TypeError`. */
+export interface BeginRequest extends Demand {
+  /** The host's key. */
+  readonly host: string;
+  readonly hostname?: string | undefined;
+  readonly bucket?: string | undefined;
+  /** Calls with the same id get the same session. */
+  readonly requestId?: string | undefined;
+  /**
+   * An id for the session, chosen by the caller, so that every instance uses the same one. Calls with the same id get
+   * the same session.
+   */
+  readonly sessionId?: string | undefined;
+  /** How long the call waits for a slot. Without it, the call does not wait and is never `granted`. */
+  readonly waitMs?: number | undefined;
+  readonly maxWaitMs?: number | undefined;
+  readonly throttleWindowMs?: number | undefined;
+  /** The capacity of a named semaphore. */
+  readonly limit?: number | undefined;
+  readonly signal?: CallSignal | undefined;
+}
+
 /** The calls about sessions: first calls, polls and cancellations. */
 export class Calls {
   readonly #engine: EngineContext;
   readonly #sessions: Sessions;
   readonly #hosts: Hosts;
-  readonly #newSessionId: () => string;
-  readonly #onWaiting: () => void;
+  readonly #heartbeat: Heartbeat;
   #lastArrivedAt = 0;
 
-  constructor(
-    engine: EngineContext,
-    parts: { readonly sessions: Sessions; readonly hosts: Hosts },
-    newSessionId: () => string,
-    onWaiting: () => void,
-  ) {
-    this.#engine = engine;
-    this.#sessions = parts.sessions;
-    this.#hosts = parts.hosts;
-    this.#newSessionId = newSessionId;
-    this.#onWaiting = onWaiting;
+  constructor(hosts: Hosts, heartbeat: Heartbeat) {
+    this.#engine = hosts.engine;
+    this.#sessions = hosts.sessions;
+    this.#hosts = hosts;
+    this.#heartbeat = heartbeat;
   }
 
   async begin(request: BeginRequest): Promise<BeginAnswer> {
@@ -79,7 +95,7 @@ export class Calls {
     const standing = this.#standing(host, claims.id, now);
     if (standing.kind === "ended") return "noop";
     const lease = standing.kind === "held" && standing.lease.fence !== entry?.undelivered ? standing.lease : undefined;
-    if (lease !== undefined && now - lease.grantedAt > options().cancelMs) return "noop";
+    if (lease !== undefined && now - lease.grantedAt > options.cancelMs) return "noop";
     if (entry === undefined && standing.kind === "unknown" && now >= claims.deadlineAt) return "gone";
     host.send(endOf(entry?.claims ?? claims, "canceled", now));
     return entry !== undefined || lease?.instance === instance ? "canceled" : "gone";
@@ -93,7 +109,7 @@ export class Calls {
   /** Creates a session, or returns the answer if none is created. */
   #begin(request: BeginRequest, id: string | undefined): Entry | BeginAnswer {
     const bucket = request.bucket ?? "";
-    if (!this.#sessions.entries.quota.admits(bucket, this.#engine.options())) {
+    if (!this.#sessions.entries.quota.admits(bucket, this.#engine.options)) {
       this.#engine.emit({ type: "overloaded", host: request.host, bucket });
       return { result: "overloaded", retryAfterMs: this.#retryAfterMs() };
     }
@@ -131,11 +147,11 @@ export class Calls {
     const demand = demandOf(request);
     this.#lastArrivedAt = Math.max(now, this.#lastArrivedAt + ARRIVAL_STEP_MS);
     return {
-      id: id ?? this.#newSessionId(),
+      id: id ?? this.#engine.newSessionId(),
       host: request.host,
       bucket,
       arrivedAt: this.#lastArrivedAt,
-      deadlineAt: now + (request.maxWaitMs ?? this.#engine.options().maxWaitMs),
+      deadlineAt: now + (request.maxWaitMs ?? this.#engine.options.maxWaitMs),
       ...(request.hostname === undefined ? {} : { hostname: request.hostname }),
       ...(request.throttleWindowMs === undefined ? {} : { throttleWindowMs: request.throttleWindowMs }),
       ...(request.limit === undefined ? {} : { limit: request.limit }),
@@ -144,12 +160,12 @@ export class Calls {
   }
 
   #open(claims: SessionClaims, host: Host, isReturning: boolean): Entry {
-    this.#onWaiting();
+    this.#heartbeat.quicken();
     return this.#sessions.open(claims, host, isReturning);
   }
 
   #hold(entry: Entry, waitMs: number, isFirst: boolean, signal: CallSignal | undefined): Promise<PollAnswer> {
-    const { pollWindowMs } = this.#engine.options();
+    const { pollWindowMs } = this.#engine.options;
     return this.#sessions.hold(entry, Math.min(waitMs, pollWindowMs), isFirst, signal);
   }
 
@@ -168,4 +184,58 @@ function nameOf({ sessionId, requestId, host, bucket = "" }: BeginRequest): stri
 
 function throwIfLeft(signal: CallSignal | undefined): void {
   if (signal?.aborted === true) throw signal.reason;
+}
+
+/** Reports all wrong fields at once. For calls over HTTP, the schema has checked the fields before. */
+function checkRequest(request: BeginRequest): void {
+  const {
+    host,
+    hostname,
+    bucket,
+    requestId,
+    waitMs,
+    maxWaitMs,
+    throttleWindowMs,
+    limit,
+    width = 1,
+    cost = {},
+    keys = {},
+    class: named = "",
+  } = request;
+  const wrong: [field: keyof BeginRequest, expected: string][] = [];
+  if (!isText(host, hostnameLength) || host === "") wrong.push(["host", `a name of 1 to ${hostnameLength} characters`]);
+  if (!isText(bucket ?? "", bucketLength)) wrong.push(["bucket", `a string of at most ${bucketLength} characters`]);
+  if (!isText(requestId ?? "", requestIdLength))
+    wrong.push(["requestId", `a string of at most ${requestIdLength} characters`]);
+  if (!isDuration(waitMs)) wrong.push(["waitMs", "a number from 0 up"]);
+  if (!isDuration(maxWaitMs)) wrong.push(["maxWaitMs", "a number from 0 up"]);
+  if (!isDuration(throttleWindowMs)) wrong.push(["throttleWindowMs", "a number from 0 up"]);
+  if (!Object.values(cost).every((amount) => Number.isFinite(amount) && amount >= 0))
+    wrong.push(["cost", "an object of numbers from 0 up"]);
+  if (!Object.values(keys).every((value) => isText(value, keyValueLength)))
+    wrong.push(["keys", `an object of strings of at most ${keyValueLength} characters`]);
+  if (!isText(named, classLength)) wrong.push(["class", `a string of at most ${classLength} characters`]);
+  if (!isCapacity(width)) wrong.push(["width", "a whole number from 1 up"]);
+  if (limit !== undefined && !(hostname?.startsWith(SEMAPHORE_PREFIX) === true && isCapacity(limit)))
+    wrong.push(["limit", `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`]);
+  if (wrong.length === 0) return;
+  const problems = wrong.map(
+    ([field, expected]) => `Expected \`${field}\` to be ${expected}, got ${JSON.stringify(request[field])}`,
+  );
+  throw new TypeError(problems.join("\n"));
+}
+
+const { hostnameLength, bucketLength, requestIdLength, keyValueLength, classLength } = LIMITS;
+
+function isCapacity(limit: number): boolean {
+  return Number.isInteger(limit) && limit >= 1;
+}
+
+function isDuration(value: number | undefined): boolean {
+  return value === undefined || value >= 0;
+}
+
+/** Counts code points, as the schema of the HTTP contract does. */
+function isText(value: unknown, most: number): boolean {
+  return typeof value === "string" && (value.length <= most || Array.from(value).length <= most);
 }

@@ -1,11 +1,10 @@
 import type { Due } from "slotkeeper/parts";
 import type { Decision } from "../decide/decide.ts";
 import type { Input, Outcome } from "../inputs.ts";
-import type { CycleHost, EngineContext } from "./context.ts";
+import type { EngineContext } from "./context.ts";
+import { lingerMs, nextMoment, StoreWait } from "./cycle-waits.ts";
+import type { Host } from "./host.ts";
 import type { Committed, Touched } from "./host-cache.ts";
-import { lingerMs } from "./linger.ts";
-import { nextMoment } from "./next-moment.ts";
-import { StoreWait } from "./store-wait.ts";
 
 interface Queued {
   readonly input: Input;
@@ -44,7 +43,7 @@ type Refused = Committed & { readonly isKept: false };
  *   outage of the store.
  */
 export class Cycle implements Due {
-  readonly #host: CycleHost;
+  readonly #host: Host;
   readonly #engine: EngineContext;
   #queue: Queued[] = [];
   /** The number of inputs in the current decision. */
@@ -69,7 +68,7 @@ export class Cycle implements Due {
   dueAt = 0;
   agendaAt = -1;
 
-  constructor(host: CycleHost, engine: EngineContext) {
+  constructor(host: Host, engine: EngineContext) {
     this.#host = host;
     this.#engine = engine;
     this.#usedAt = engine.time.now();
@@ -88,7 +87,7 @@ export class Cycle implements Due {
     const waitMs = lingerMs(input, this.#host.cache.book, this.#engine);
     const isFirst = this.#queue.length === 0;
     this.#queue.push({ input, done });
-    this.#engine.unsent.count++;
+    this.#engine.unsent++;
     if (input.kind !== "unspace") this.#usedAt = this.#engine.time.now();
     if (waitMs === 0) {
       this.wake();
@@ -189,9 +188,10 @@ export class Cycle implements Due {
   #rest(): void {
     this.#isRunning = false;
     this.schedule();
-    const { time, emit } = this.#engine;
     const calls = this.#calls;
-    if (calls > 0) emit({ type: "cycle", host: this.#host.key, calls, tookMs: time.now() - this.#startedAt });
+    if (calls === 0) return;
+    const tookMs = this.#engine.time.now() - this.#startedAt;
+    this.#engine.emit({ type: "cycle", host: this.#host.key, calls, tookMs });
   }
 
   #decide(batch: readonly Queued[]): Decision {
@@ -245,7 +245,7 @@ export class Cycle implements Due {
 
   #answer(batch: readonly Queued[], { outcomes, notes }: Decision, touched: Touched): void {
     this.#undecided = 0;
-    this.#engine.unsent.count -= batch.length;
+    this.#engine.unsent -= batch.length;
     for (const note of notes) this.#host.note(note);
     this.#host.changed(touched);
     batch.forEach(({ done }, at) => done?.(outcomes[at] as Outcome));
@@ -276,7 +276,7 @@ export class Cycle implements Due {
 
   /** If the host is still unused at this time, it may be forgotten. */
   get #idleAt(): number {
-    return this.#usedAt + this.#engine.options().idleMs;
+    return this.#usedAt + this.#engine.options.idleMs;
   }
 
   /**

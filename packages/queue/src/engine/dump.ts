@@ -5,7 +5,6 @@ import type { Entry } from "./entry.ts";
 import type { QueueCounts } from "./events.ts";
 import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
-import type { Sessions } from "./sessions.ts";
 
 /** A summary of this instance. */
 export interface QueueOverview {
@@ -99,41 +98,34 @@ export interface HostInspection extends HostDump {
   })[];
 }
 
-interface Parts {
-  readonly context: EngineContext;
-  readonly hosts: Hosts;
-  readonly sessions: Sessions;
-  readonly counts: QueueCounts;
-}
-
 /** Cost: O(sessions that wait at this instance). */
-export function overviewOf({ context, sessions, counts }: Omit<Parts, "hosts">): QueueOverview {
+export function overviewOf({ engine: { time, counts, unsent }, sessions }: Hosts): QueueOverview {
   return {
-    at: context.time.now(),
+    at: time.now(),
     pending: sessions.entries.size,
     counts: { ...counts },
-    unsent: context.unsent.count,
+    unsent,
     oldestArrivedAt: oldestArrivedAt(sessions.entries.values()),
-    clockSkewMs: context.time.skewMs,
+    clockSkewMs: time.skewMs,
   };
 }
 
 /** Cost: O(hosts, slots and ends that are cached). */
-export function sessionTotals({ context: { instance }, hosts, sessions }: Omit<Parts, "counts">): SessionTotals {
+export function sessionTotals(hosts: Hosts): SessionTotals {
+  const { engine, sessions } = hosts;
   const by = { granted: 0, throttled: 0, timeout: 0, canceled: 0 };
   for (const { book } of hosts.values()) {
-    for (const lease of book.all("lease")) if (lease.instance === instance && !lease.isReleased) by.granted++;
+    for (const lease of book.all("lease")) if (lease.instance === engine.instance && !lease.isReleased) by.granted++;
     for (const { end, instance: ender } of book.all("ending"))
-      if (ender === instance && end in by) by[end as keyof typeof by]++;
+      if (ender === engine.instance && end in by) by[end as keyof typeof by]++;
   }
   const pending = sessions.entries.size;
   return { total: pending + by.granted + by.throttled + by.timeout + by.canceled, pending, ...by };
 }
 
-export function dumpOf(parts: Parts): QueueDump {
-  const { context, hosts } = parts;
-  const dumps = Array.from(hosts.values(), (host) => dumpHost(host, context));
-  return { ...overviewOf(parts), sessions: sessionTotals(parts), hosts: dumps };
+export function dumpOf(hosts: Hosts): QueueDump {
+  const dumps = Array.from(hosts.values(), (host) => dumpHost(host, hosts.engine));
+  return { ...overviewOf(hosts), sessions: sessionTotals(hosts), hosts: dumps };
 }
 
 /** Calculates the position of every waiter, in arrival order. Cost: O(n log n) in the waiters of the host. */

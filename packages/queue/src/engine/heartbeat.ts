@@ -27,7 +27,6 @@ export class Heartbeat implements Due {
   readonly #engine: EngineContext;
   readonly #hosts: Hosts;
   readonly #about: () => InstanceAbout;
-  #seenAt = new Map<string, number>();
   /** Since when other instances have had waiters, as far as this instance has seen. */
   #waitsSince = new Map<string, number>();
   #isBeating = false;
@@ -39,21 +38,11 @@ export class Heartbeat implements Due {
   dueAt = 0;
   agendaAt = -1;
 
-  constructor(engine: EngineContext, hosts: Hosts, about: () => InstanceAbout) {
-    this.#engine = engine;
+  constructor(hosts: Hosts, about: () => InstanceAbout) {
+    this.#engine = hosts.engine;
     this.#hosts = hosts;
     this.#about = about;
     this.#next();
-  }
-
-  seenAt(instance: string): number | undefined {
-    return this.#seenAt.get(instance);
-  }
-
-  /** No other instance is alive, by the last beat. */
-  get isAlone(): boolean {
-    const others = this.#seenAt.size - (this.#seenAt.has(this.#engine.instance) ? 1 : 0);
-    return others === 0;
   }
 
   /** Sessions wait, so the instance sends beats more often. */
@@ -79,7 +68,7 @@ export class Heartbeat implements Due {
       time.learn(now);
       const isInTime = time.now() - this.#answeredAt <= IN_TIME_MS;
       this.#answeredAt = time.now();
-      this.#seenAt = new Map(instances.map((view) => [view.instance, now - view.seenAgoMs]));
+      this.#engine.fleet = new Map(instances.map((view) => [view.instance, now - view.seenAgoMs]));
       if (isInTime) this.#bury(now);
       for (const key of changed) this.#hosts.find(key)?.cycle.refresh();
     } catch (error) {
@@ -147,7 +136,7 @@ export class Heartbeat implements Due {
   }
 
   #isGone(instance: string, now: number): boolean {
-    const seenAt = this.#seenAt.get(instance);
+    const seenAt = this.#engine.seenAt(instance);
     const waitsSince = this.#waitsSince.get(instance) ?? now;
     return seenAt === undefined || now - Math.max(seenAt, waitsSince) > BUSY.ttlMs;
   }

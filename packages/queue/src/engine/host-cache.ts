@@ -3,9 +3,8 @@ import type { Changes } from "../book/records.ts";
 import { type Decision, decide } from "../decide/decide.ts";
 import type { DecideContext } from "../decide/deciding.ts";
 import type { Input } from "../inputs.ts";
-import type { Commit, CommitNotice, CommitReply, HostStore, ReadReply, Refusal, Tag } from "../store/host-store.ts";
+import type { Commit, CommitNotice, CommitReply, ReadReply, Refusal, Tag } from "../store/host-store.ts";
 import type { EngineContext } from "./context.ts";
-import type { StoreTime } from "./store-time.ts";
 
 /** The changes that were applied, or "all" if any record may have changed. */
 export type Touched = readonly Changes[] | "all";
@@ -22,12 +21,8 @@ export type Committed =
  * CACHE3 After a refusal the book equals the store's: the decision is undone and the changes of others are applied.
  */
 export class HostCache {
-  readonly #store: HostStore;
   readonly #host: string;
-  readonly #instance: string;
-  readonly #time: StoreTime;
-  readonly #newSecret: () => string;
-  readonly #isAlone: () => boolean;
+  readonly #engine: EngineContext;
   #book: Book;
   #unanswered: Commit | undefined;
   #isOpen = false;
@@ -35,14 +30,10 @@ export class HostCache {
   #sent = 0;
   #committedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(host: string, { store, instance, time, newSecret, isAlone }: EngineContext) {
+  constructor(host: string, engine: EngineContext) {
     this.#host = host;
-    this.#store = store;
-    this.#instance = instance;
-    this.#time = time;
-    this.#newSecret = newSecret;
-    this.#isAlone = isAlone;
-    this.#book = new Book(host, time.now());
+    this.#engine = engine;
+    this.#book = new Book(host, engine.time.now());
   }
 
   /** The book, including the changes of a decision in progress. */
@@ -95,7 +86,7 @@ export class HostCache {
   commit(decision: Decision, conflicts: number): Committed | Promise<Committed> {
     this.#unanswered ??= this.#commitOf(decision, conflicts);
     const sent = this.#unanswered;
-    const reply = this.#store.commit(sent);
+    const reply = this.#engine.store.commit(sent);
     return reply instanceof Promise ? reply.then((late) => this.#answered(sent, late)) : this.#answered(sent, reply);
   }
 
@@ -107,7 +98,7 @@ export class HostCache {
       this.#book.undo();
       return { isKept: false, reason: reply.reason, touched: this.#catchUp(reply) };
     }
-    if (changes === FORGOTTEN) this.#book = new Book(this.#host, this.#time.now());
+    if (changes === FORGOTTEN) this.#book = new Book(this.#host, this.#engine.time.now());
     else this.#book.keep(tag);
     this.#committedAt = this.#book.head.now;
     return { isKept: true, touched: [changes] };
@@ -118,7 +109,7 @@ export class HostCache {
     this.#isOpen = true;
     this.#sent++;
     try {
-      const reply = await this.#store.read(this.#host, this.#book.tag);
+      const reply = await this.#engine.store.read(this.#host, this.#book.tag);
       this.#verified(reply.now, false);
       return this.#catchUp(reply);
     } finally {
@@ -141,16 +132,17 @@ export class HostCache {
   }
 
   #commitOf({ wake, isForgotten }: Decision, conflicts: number): Commit {
+    const { instance, newSecret, isAlone } = this.#engine;
     const base = this.#book.tag;
     this.#sent++;
     return {
       host: this.#host,
-      instance: this.#instance,
+      instance,
       base,
-      tag: `${countOf(base) + 1}.${this.#newSecret()}`,
+      tag: `${countOf(base) + 1}.${newSecret()}`,
       now: this.#book.now,
       changes: isForgotten ? FORGOTTEN : this.#book.changes(),
-      hasOthers: !this.#isAlone(),
+      hasOthers: !isAlone,
       wake,
       conflicts,
     };
@@ -158,15 +150,15 @@ export class HostCache {
 
   #catchUp({ tag, tail, fenceFloor }: ReadReply): Touched {
     if (tail.kind === "changes") this.#book.follow(tail.changes, tag);
-    else if (tail.book === undefined) this.#book = new Book(this.#host, this.#time.now(), fenceFloor);
+    else if (tail.book === undefined) this.#book = new Book(this.#host, this.#engine.time.now(), fenceFloor);
     else this.#book = Book.of(this.#host, tag, tail.book);
     this.#committedAt = this.#book.head.now;
     return tail.kind === "changes" ? [tail.changes] : "all";
   }
 
   #verified(storeNow: number, isRefused: boolean): void {
-    this.#time.learn(storeNow, isRefused);
-    this.#verifiedAt = this.#time.now();
+    this.#engine.time.learn(storeNow, isRefused);
+    this.#verifiedAt = this.#engine.time.now();
   }
 }
 

@@ -8,51 +8,24 @@ import type { Input, Note, Outcome } from "../inputs.ts";
 import type { QueueOptions } from "../options.ts";
 import { SmallMap } from "../small-map.ts";
 import type { CommitNotice } from "../store/host-store.ts";
-import type { CycleHost, EngineContext } from "./context.ts";
+import type { EngineContext } from "./context.ts";
 import { Cycle } from "./cycle.ts";
-import { DrainMeter } from "./drain-meter.ts";
+import { DrainMeter } from "./entries.ts";
 import type { Entry } from "./entry.ts";
 import { eventOf } from "./events.ts";
 import { HostCache, type Touched } from "./host-cache.ts";
+import type { Hosts } from "./hosts.ts";
 import { type Place, Positions } from "./positions.ts";
-
-/** How a host notifies the sessions of this instance. */
-export interface HostListener {
-  /** The committed state of the session may have changed. */
-  changed(id: string): void;
-  /** A commit of this instance has granted a slot. */
-  granted(note: Note & { kind: "granted" }): void;
-  /** A commit that calls of the entry waited for is answered. */
-  answerDue(entry: Entry): void;
-  /** For decisions. They are functions of the listener, so that a decision creates no closures. */
-  readonly isPolledHere: (id: string) => boolean;
-  readonly isTokenSent: (id: string) => boolean;
-  readonly isUndelivered: (id: string, fence: number) => boolean;
-  /** See `DecideContext`. */
-  readonly awayHere: (id: string) => number | undefined;
-  /** The store does not answer. */
-  storeFailed(host: Host): void;
-}
-
-/** The collection that a host belongs to. */
-export interface HostOwner {
-  readonly engine: EngineContext;
-  readonly listener: HostListener;
-  /** The first session waits there. */
-  onWaiting(host: Host): void;
-  /** No session waits there any more. */
-  onRest(host: Host): void;
-  onDropped(host: Host): void;
-}
+import type { Sessions } from "./sessions.ts";
 
 /** One host at this instance: its cycle, the cached book, and the sessions that wait here. */
-export class Host implements CycleHost {
+export class Host {
   readonly key: string;
   readonly cache: HostCache;
   readonly cycle: Cycle;
   readonly #engine: EngineContext;
-  readonly #listener: HostListener;
-  readonly #owner: HostOwner;
+  readonly #sessions: Sessions;
+  readonly #owner: Hosts;
   /** The sessions of this instance. */
   readonly #entries = new SmallMap<Entry, Entry>();
   /** Those with calls that wait for a commit. */
@@ -70,13 +43,13 @@ export class Host implements CycleHost {
   /** Notices that arrived during a decision. */
   readonly #notices: CommitNotice[] = [];
 
-  constructor(key: string, hostname: string | undefined, owner: HostOwner) {
-    const { engine, listener } = owner;
+  constructor(key: string, hostname: string | undefined, owner: Hosts) {
+    const { engine, sessions } = owner;
     this.key = key;
     this.#hostname = hostname;
     this.#owner = owner;
     this.#engine = engine;
-    this.#listener = listener;
+    this.#sessions = sessions;
     this.cache = new HostCache(key, engine);
     this.cycle = new Cycle(this, engine);
   }
@@ -104,7 +77,7 @@ export class Host implements CycleHost {
 
   /** Whether the cached state of the breaker is at most one poll interval old. */
   get isFresh(): boolean {
-    return this.#engine.time.now() - this.cache.verifiedAt < this.#engine.options().pollIntervalMs;
+    return this.#engine.time.now() - this.cache.verifiedAt < this.#engine.options.pollIntervalMs;
   }
 
   /** A request without keys may be refused. */
@@ -138,7 +111,7 @@ export class Host implements CycleHost {
    */
   get configured(): ResolvedHost {
     const { hostname } = this;
-    const options = this.#engine.options();
+    const options = this.#engine.options;
     if (this.#resolved?.hostname !== hostname || this.#resolved?.options !== options)
       this.#resolved = { hostname, options, limits: resolveHost(options, hostname) };
     return this.#resolved.limits;
@@ -179,14 +152,13 @@ export class Host implements CycleHost {
   }
 
   decideContext(): DecideContext {
-    const { time, instance, newSecret, seenAt } = this.#engine;
-    const { isPolledHere, awayHere, isTokenSent, isUndelivered } = this.#listener;
-    const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = this.#engine.options();
-    const { mostEnds } = this.#engine;
+    const { time, instance, newSecret, seenAt, mostEnds, loadedAt, options } = this.#engine;
+    const { isPolledHere, awayHere, isTokenSent, isUndelivered } = this.#sessions;
+    const { collectMs, cancelMs, pollIntervalMs, idleMs, scheduler } = options;
     return {
       now: time.now(),
       instance,
-      limits: { policy: this.configured.policy, loadedAt: this.#engine.loadedAt(), hostname: this.hostname },
+      limits: { policy: this.configured.policy, loadedAt, hostname: this.hostname },
       isSemaphore: this.isSemaphore,
       collectMs,
       cancelMs,
@@ -203,21 +175,22 @@ export class Host implements CycleHost {
     };
   }
 
+  /** Records have changed. Updates the sessions of this instance. */
   changed(touched: Touched): void {
     this.#measureGrants(touched);
     this.#positions?.stale();
     if (this.#notices.length > 0) for (const notice of this.#notices.splice(0)) this.receive(notice);
-    if (touched === "all") for (const { id } of Array.from(this.#entries.keys())) this.#listener.changed(id);
+    if (touched === "all") for (const { id } of Array.from(this.#entries.keys())) this.#sessions.changed(id);
     else if (this.hasPending) for (const changes of touched) this.#recordsChanged(changes);
   }
 
   #recordsChanged({ puts, dels }: Changes): void {
     for (const record of puts) {
-      if (record.kind === "lease") this.#listener.changed(record.session);
+      if (record.kind === "lease") this.#sessions.changed(record.session);
       else if (record.kind === "waiter" || record.kind === "offer" || record.kind === "ending")
-        this.#listener.changed(record.key);
+        this.#sessions.changed(record.key);
     }
-    for (const [kind, key] of dels) if (kind === "waiter") this.#listener.changed(key);
+    for (const [kind, key] of dels) if (kind === "waiter") this.#sessions.changed(key);
   }
 
   /** Another instance sent a notice of its commit. */
@@ -238,21 +211,23 @@ export class Host implements CycleHost {
 
   note(note: Note): void {
     this.#engine.emit(eventOf(this.key, note));
-    if (note.kind === "granted") this.#listener.granted(note);
+    if (note.kind === "granted") this.#sessions.granted(note);
   }
 
+  /** The store answered or failed. If it failed, callers get answers from what is known. */
   storeAnswered(isAnswered: boolean): void {
     this.#isStoreDown = !isAnswered;
-    if (!isAnswered) this.#listener.storeFailed(this);
+    if (!isAnswered) this.#sessions.storeFailed(this);
   }
 
-  /** The outcomes of a decision were reported. */
+  /** The outcomes of a decision were reported. Answers calls that waited for them. */
   answered(): void {
     const awaiting = this.#awaiting;
     this.#awaiting = undefined;
-    if (awaiting !== undefined) for (const entry of awaiting) this.#listener.answerDue(entry);
+    if (awaiting !== undefined) for (const entry of awaiting) this.#sessions.answerDue(entry);
   }
 
+  /** The store has forgotten the host, or this instance no longer needs it. */
   drop(): void {
     const { isShared } = this.#engine.store;
     if (this.hasPending || this.cycle.unsent > 0 || (this.book.tag !== undefined && !isShared)) return;

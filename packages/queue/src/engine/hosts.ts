@@ -1,5 +1,6 @@
 import type { EngineContext } from "./context.ts";
-import { Host, type HostListener, type HostOwner } from "./host.ts";
+import { Host } from "./host.ts";
+import type { Sessions } from "./sessions.ts";
 
 /** How many books of hosts without sessions stay cached. Beyond that, the least recently used one is dropped first. */
 const MAX_IDLE_BOOKS = 10_000;
@@ -12,18 +13,18 @@ const HOSTS_PER_TURN = 100;
  * hosts are idle, the least recently used one is dropped earlier.
  * A store in the same process reads records from the books. There, a book is kept as long as the store has the host.
  */
-export class Hosts implements HostOwner {
+export class Hosts {
   readonly engine: EngineContext;
-  readonly listener: HostListener;
+  readonly sessions: Sessions;
   readonly #hosts = new Map<string, Host>();
   /** Hosts without sessions, least recently used first. */
   readonly #idle = new Set<Host>();
   /** Hosts for which sessions of this instance wait. */
   readonly #waiting = new Set<Host>();
 
-  constructor(engine: EngineContext, listener: HostListener) {
+  constructor(engine: EngineContext, sessions: Sessions) {
     this.engine = engine;
-    this.listener = listener;
+    this.sessions = sessions;
   }
 
   get size(): number {
@@ -53,11 +54,13 @@ export class Hosts implements HostOwner {
     return host;
   }
 
+  /** The first session waits there. */
   onWaiting(host: Host): void {
     this.#waiting.add(host);
     this.#idle.delete(host);
   }
 
+  /** No session waits there any more. */
   onRest(host: Host): void {
     this.#waiting.delete(host);
     this.#use(host);

@@ -35,8 +35,8 @@ export class Releases {
   readonly #engine: EngineContext;
   readonly #hosts: Hosts;
 
-  constructor(engine: EngineContext, hosts: Hosts) {
-    this.#engine = engine;
+  constructor(hosts: Hosts) {
+    this.#engine = hosts.engine;
     this.#hosts = hosts;
   }
 
@@ -49,17 +49,16 @@ export class Releases {
   release(input: ReleaseInput, onAccepted?: (accepted: ReleaseAccepted) => void): void {
     const { slotToken, status, used } = input;
     const key = hostOfToken(slotToken);
-    const { emit, time } = this.#engine;
     if (key === undefined) {
-      emit({ type: "late-release", host: undefined });
+      this.#engine.emit({ type: "late-release", host: undefined });
       onAccepted?.({ isHeld: false, ignored: [] });
       return;
     }
-    const { isAlone } = this.#engine;
-    const { isShared } = this.#engine.store;
+    const { isAlone, store, time } = this.#engine;
+    const { isShared } = store;
     const host = this.#hosts.open({ host: key });
     const isHeld = isShared ? undefined : this.#isHeld(host, slotToken);
-    const isAwaited = used !== undefined || (isShared ? !isAlone() : isHeld === undefined);
+    const isAwaited = used !== undefined || (isShared ? !isAlone : isHeld === undefined);
     if (!isAwaited) onAccepted?.({ isHeld, ignored: [] });
     host.send({ kind: "release", slotToken, hitAt: this.#hitAt(input), status, used }, (outcome) => {
       const isReleased = outcome.kind === "released";
@@ -69,11 +68,11 @@ export class Releases {
           ignored: isReleased ? (outcome.ignored ?? []) : [],
         });
       if (!isReleased) {
-        emit({ type: "late-release", host: key });
+        this.#engine.emit({ type: "late-release", host: key });
         return;
       }
       const { bucket, endsAt, heldMs } = outcome;
-      emit({ type: "released", host: key, bucket, endsInMs: Math.max(0, endsAt - time.now()), heldMs });
+      this.#engine.emit({ type: "released", host: key, bucket, endsInMs: Math.max(0, endsAt - time.now()), heldMs });
     });
   }
 

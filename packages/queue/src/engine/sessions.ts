@@ -8,14 +8,19 @@ import {
 import { CapacityMismatchError } from "slotkeeper";
 import { type Standing, standingOf } from "../book/standing.ts";
 import type { Note, Outcome } from "../inputs.ts";
-import { answerOf, DEADLINE, FORGOTTEN, pendingAnswer } from "./answers.ts";
-import { Call, type CallSignal } from "./call.ts";
+import {
+  answerOf,
+  DEADLINE,
+  DemandMismatchError,
+  FORGOTTEN,
+  ImpossibleRequestError,
+  pendingAnswer,
+} from "./answers.ts";
 import type { EngineContext } from "./context.ts";
+import { SILENT_MS } from "./cycle-waits.ts";
 import { Entries } from "./entries.ts";
-import { Entry, endOf, joining } from "./entry.ts";
-import type { Host, HostListener } from "./host.ts";
-import { DemandMismatchError, ImpossibleRequestError } from "./refused-request.ts";
-import { SILENT_MS } from "./store-wait.ts";
+import { Call, type CallSignal, Entry, endOf, joining } from "./entry.ts";
+import type { Host } from "./host.ts";
 
 /**
  * How long an instance of a fleet waits before it records an absent client in the book. On busy machines the time
@@ -39,12 +44,13 @@ const UNSENT_MS = 5_000;
  * SESSIONS4 If no call takes a lease within `collectMs` of the commit that made it, its slot goes to the next waiter. A
  *   slot that was found by a repeated call is never taken back: its client may use it.
  */
-export class Sessions implements HostListener {
+export class Sessions {
   readonly #engine: EngineContext;
   readonly entries = new Entries();
   #isClosed = false;
   /** The number of sessions that this instance has ended at their deadline or as idle. */
   #expired = 0;
+  /** For decisions. They are functions of this class, so that a decision creates no closures. See `DecideContext`. */
   readonly isPolledHere = (id: string): boolean => this.entries.find(id)?.isPolled === true;
   readonly isUndelivered = (id: string, fence: number): boolean => this.entries.find(id)?.undelivered === fence;
   readonly isTokenSent = (id: string): boolean => this.entries.find(id)?.lastAnswerAt !== undefined;
@@ -52,7 +58,7 @@ export class Sessions implements HostListener {
     const { time, options } = this.#engine;
     const { calls, joins = 1, lastAnswerAt } = this.entries.find(id) ?? {};
     if (joins > 0 || calls?.length !== 0 || lastAnswerAt === undefined) return undefined;
-    return lastAnswerAt <= time.now() - options().collectMs ? lastAnswerAt : undefined;
+    return lastAnswerAt <= time.now() - options.collectMs ? lastAnswerAt : undefined;
   };
 
   constructor(engine: EngineContext) {
@@ -269,7 +275,7 @@ export class Sessions implements HostListener {
     else if (undelivered !== undefined) this.#giveBack(entry);
     // Its arrival is on its way. `#joined` sets the next timer.
     else if (joins > 0) return;
-    else if (now >= lastAnswerAt + this.#engine.options().idleMs) this.#sendEnd(entry);
+    else if (now >= lastAnswerAt + this.#engine.options.idleMs) this.#sendEnd(entry);
     else {
       entry.host.send({ kind: "client", session: entry.id, awayAt: lastAnswerAt });
       this.#engine.agenda.schedule(entry, this.#idleAt(entry));
@@ -301,7 +307,7 @@ export class Sessions implements HostListener {
   #giveBack(entry: Entry): void {
     const { host, claims, undelivered } = entry;
     if (undelivered === undefined) return;
-    const awayAt = this.#engine.time.now() - this.#engine.options().collectMs;
+    const awayAt = this.#engine.time.now() - this.#engine.options.collectMs;
     host.send({ kind: "return", fence: undelivered, awayAt, ...joining(host, claims) }, () => {
       if (!this.entries.has(entry)) return;
       this.#follow(entry, false);
@@ -345,7 +351,7 @@ export class Sessions implements HostListener {
    */
   #reschedule(entry: Entry, now: number): void {
     const { claims, calls, undelivered } = entry;
-    const { collectMs } = this.#engine.options();
+    const { collectMs } = this.#engine.options;
     const isOver = now >= claims.deadlineAt;
     // Its end is on its way.
     if (this.#isClosed || (isOver && calls.length === 0)) return;
@@ -360,10 +366,10 @@ export class Sessions implements HostListener {
     const { host, id, lastAnswerAt = 0 } = entry;
     if (host.book.get("waiter", id)?.awayAt !== undefined) return this.#idleAt(entry);
     const unsentMs = this.#engine.store.isShared ? UNSENT_MS : 0;
-    return Math.min(lastAnswerAt + this.#engine.options().collectMs + unsentMs, this.#idleAt(entry));
+    return Math.min(lastAnswerAt + this.#engine.options.collectMs + unsentMs, this.#idleAt(entry));
   }
 
   #idleAt({ claims, lastAnswerAt = 0 }: Entry): number {
-    return Math.min(lastAnswerAt + this.#engine.options().idleMs, claims.deadlineAt);
+    return Math.min(lastAnswerAt + this.#engine.options.idleMs, claims.deadlineAt);
   }
 }

@@ -11,6 +11,7 @@ import {
   type CommitNotice,
   type CommitReply,
   type HostStore,
+  type InstanceAbout,
   type InstanceView,
   RESERVED_MS,
   RESERVES_AFTER,
@@ -19,7 +20,6 @@ import {
   type StoreTotals,
   type Tag,
 } from "./host-store.ts";
-import { InstanceBoard } from "./instance-board.ts";
 import { refusesFirst, StoredHost } from "./stored-host.ts";
 
 /** How many hosts are counted or cleaned up between two pauses. */
@@ -249,5 +249,28 @@ export class MemoryStore implements HostStore {
   /** P5. */
   #now(stored: StoredHost | undefined): number {
     return Math.max(this.#clock.now(), stored?.head.now ?? 0);
+  }
+}
+
+/** The last beat of each instance, and how long it is valid. */
+class InstanceBoard {
+  readonly #beats = new Map<
+    string,
+    { readonly seenAt: number; readonly until: number; readonly about: InstanceAbout }
+  >();
+
+  /** `ttlMs` 0: the instance stops. */
+  put(instance: string, ttlMs: number, about: InstanceAbout, now: number): void {
+    if (ttlMs <= 0) this.#beats.delete(instance);
+    else this.#beats.set(instance, { seenAt: now, until: now + ttlMs, about });
+  }
+
+  read(now: number): InstanceView[] {
+    const views: InstanceView[] = [];
+    for (const [instance, { seenAt, until, about }] of this.#beats) {
+      if (until <= now) this.#beats.delete(instance);
+      else views.push({ instance, seenAgoMs: now - seenAt, about });
+    }
+    return views;
   }
 }

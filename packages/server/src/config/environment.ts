@@ -1,7 +1,6 @@
 import { nearMatch } from "../words/near-match.ts";
-import { CONFIG_KEYS, setAt } from "./config-keys.ts";
+import { CONFIG_KEYS, type ConfigKeySchema, setAt } from "./config-keys.ts";
 import type { Tree } from "./layers.ts";
-import type { ConfigKeySchema } from "./schema-keys.ts";
 
 export interface Environment {
   readonly [name: string]: string | undefined;

@@ -12,10 +12,9 @@ import type { ScrapeSources } from "../telemetry/scrape.ts";
 import type { StoreReader } from "../telemetry/store-reader.ts";
 import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import type { DispatchContext } from "./dispatch.ts";
-import type { HeldCalls } from "./held-calls.ts";
+import type { HeldCalls, Refusals } from "./held-calls.ts";
 import type { HolderTraces } from "./holder-traces.ts";
 import type { Live } from "./live-config.ts";
-import type { Refusals } from "./refusals.ts";
 
 /** What the routes of callers use. */
 export interface CallerContext {

@@ -3,13 +3,12 @@ import type { AddressInfo, Socket } from "node:net";
 import type { ListenAddress } from "../config/settings.ts";
 import { LogThrottle } from "../log/log-throttle.ts";
 import { newRequestId } from "../platform/node-crypto.ts";
-import { Connections, connectionsAllowed, destroyIn, isLoopback } from "./connections.ts";
+import { Connections, connectionsAllowed, destroyIn, isLoopback, Pipelines } from "./connections.ts";
 import type { ServiceContext } from "./context.ts";
 import { answering } from "./dispatch.ts";
 import { PROBLEM_TYPE, problemBody } from "./exchange.ts";
+import { answerTooBusy } from "./held-calls.ts";
 import { NodeExchange } from "./node-exchange.ts";
-import { Pipelines } from "./pipelines.ts";
-import { answerTooBusy } from "./refusals.ts";
 import { SERVICE_ROUTER } from "./service-routes.ts";
 
 /**

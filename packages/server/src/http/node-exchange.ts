@@ -3,9 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { LIMITS } from "@slotkeeper/protocol";
 import { newRequestId } from "../platform/node-crypto.ts";
 import { isOwnOrigin } from "./access.ts";
-import { isLoopback } from "./connections.ts";
+import { CROWDED, isLoopback } from "./connections.ts";
 import { BaseExchange, type Body, type Exchange, type Headers, type Leaving, NO_SNIFF, parseBody } from "./exchange.ts";
-import { CROWDED } from "./pipelines.ts";
 
 /** How much of a body that is too large is read and discarded, so that the caller can read why it was refused. */
 const DRAINED_BYTES = 1024 * 1024;

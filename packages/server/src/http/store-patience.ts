@@ -1,7 +1,5 @@
 /** How long a caller waits for an answer that only the store can give. The engine continues to try after that. */
 const PATIENCE_MS = 2_000;
-/** How long an answer that does not depend on the store still waits for it. A commit takes a few milliseconds. */
-const MOMENT_MS = 100;
 
 /** Rejects if the store does not answer in time. The call may still take effect, and callers may repeat it. */
 export async function withinPatience<T>(answer: Promise<T>): Promise<T> {
@@ -14,18 +12,4 @@ export async function withinPatience<T>(answer: Promise<T>): Promise<T> {
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** What `done` is called with; `undefined` if it is not called within `MOMENT_MS`. */
-export function aMoment<T>(start: (done: (value: T) => void) => void): Promise<T | undefined> {
-  return new Promise((resolve) => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let isDone = false;
-    start((value) => {
-      isDone = true;
-      clearTimeout(timer);
-      resolve(value);
-    });
-    if (!isDone) timer = setTimeout(() => resolve(undefined), MOMENT_MS);
-  });
 }

@@ -1,4 +1,12 @@
-import type { AcquireReply, BeginAnswer, SessionClaims } from "@slotkeeper/protocol";
+import {
+  type AcquireReply,
+  type BeginAnswer,
+  PROBLEMS,
+  type ProblemCode,
+  type SessionClaims,
+} from "@slotkeeper/protocol";
+import type { BudgetView, HostQuotas } from "@slotkeeper/queue";
+import { isSlotkeeperError } from "slotkeeper";
 import type { Headers } from "./exchange.ts";
 
 /**
@@ -56,4 +64,45 @@ export function wireAnswer(
 
 function wholeSeconds(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
+}
+
+/** A refused acquire as a problem document. Its code is the code of the error. */
+export interface AcquireRefusal {
+  readonly code: ProblemCode;
+  readonly message: string;
+  /** The field of the request that is refused. */
+  readonly field?: string;
+}
+
+/** Undefined: the error is no refusal. */
+export function refusalOf(error: unknown): AcquireRefusal | undefined {
+  return isSlotkeeperError(error) && Object.hasOwn(PROBLEMS, error.code) ? (error as AcquireRefusal) : undefined;
+}
+
+/** The largest integer of a structured field (RFC 9651). */
+const MOST = 999_999_999_999_999;
+
+/**
+ * What is left of the limits of a host, as `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11).
+ * A budget in shadow mode is no limit. Both take whole numbers, so that quotas are rounded down and times up. `t` is the time until a budget is full again.
+ */
+export function rateLimitHeaders({ slots, free, budgets }: HostQuotas): Headers {
+  let policy = `"slots";q=${slots};qu="concurrent-requests"`;
+  let left = `"slots";r=${free}`;
+  for (const budget of budgets) {
+    if (budget.isShadow) continue;
+    policy += `, "${budget.name}";${quotaOf(budget)}`;
+    left += `, "${budget.name}";r=${whole(budget.available)};t=${whole(Math.ceil(budget.fullInMs / 1000))}`;
+  }
+  return { "RateLimit-Policy": policy, RateLimit: left };
+}
+
+/** A window is a whole number of seconds: 5 units per half a second are 10 per second. */
+function quotaOf({ limit, perMs }: BudgetView): string {
+  const seconds = Math.ceil(perMs / 1000);
+  return `q=${whole((limit * seconds * 1000) / perMs)};w=${whole(seconds)}`;
+}
+
+function whole(value: number): number {
+  return Math.min(MOST, Math.max(0, Math.floor(value)));
 }

@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import { FairQueue, MemoryStore, type QueueEvent } from "@slotkeeper/queue";
 import { realClock } from "slotkeeper";
+import { endOfTurn } from "../platform/clock.ts";
 import { NODE_DIGESTS, newSecret, newSessionId } from "../platform/node-crypto.ts";
-import { endOfTurn } from "../platform/turns.ts";
 import { hostKeys } from "../queue/host-key.ts";
 import { QueryTokens } from "../queue/query-tokens.ts";
 import type { ProcessIdentity } from "../store/journal/process-identity.ts";

@@ -32,3 +32,71 @@ export class ServiceClock implements Clock {
     this.#timers.clear();
   }
 }
+
+/**
+ * Turns of the event loop. Long work is divided among them, so that it does not delay other requests, and calls that
+ * arrived together are decided together.
+ */
+
+/** The end of this turn, when all received data has been read. Not every runtime has `setImmediate`. */
+const atEndOfTurn: (task: () => void) => unknown = globalThis.setImmediate ?? ((task) => setTimeout(task, 0));
+
+/** Resolves when the event loop has handled what waits: other requests, timers. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => atEndOfTurn(resolve));
+}
+
+/** Defers tasks to the end of the turn. They share one immediate (S5: each task belongs to another host). */
+export function endOfTurn(): (task: () => void) => void {
+  let waiting: (() => void)[] = [];
+  const run = () => {
+    const tasks = waiting;
+    waiting = [];
+    for (const task of tasks) task();
+  };
+  return (task) => {
+    if (waiting.push(task) === 1) atEndOfTurn(run);
+  };
+}
+
+/** Maps a long list, some items in each turn. */
+export async function mapInTurns<A, B>(items: readonly A[], perTurn: number, map: (item: A) => B): Promise<B[]> {
+  const mapped: B[] = [];
+  for (const [at, item] of items.entries()) {
+    if (at % perTurn === perTurn - 1) await nextTurn();
+    mapped.push(map(item));
+  }
+  return mapped;
+}
+
+/** How many names are sorted or merged in one turn: some milliseconds. */
+const NAMES_PER_TURN = 4_000;
+
+/** The different names, sorted. A hundred thousand take longer than other requests may wait. */
+export async function sortInTurns(names: readonly string[]): Promise<readonly string[]> {
+  let runs: (readonly string[])[] = [];
+  for (let at = 0; at < names.length; at += NAMES_PER_TURN) {
+    if (at > 0) await nextTurn();
+    runs.push(names.slice(at, at + NAMES_PER_TURN).sort());
+  }
+  while (runs.length > 1) {
+    const merged: (readonly string[])[] = [];
+    for (let at = 0; at < runs.length; at += 2) merged.push(await merge(runs[at] ?? [], runs[at + 1] ?? []));
+    runs = merged;
+  }
+  return (runs[0] ?? []).filter((name, at, all) => name !== all[at - 1]);
+}
+
+async function merge(left: readonly string[], right: readonly string[]): Promise<readonly string[]> {
+  if (right.length === 0) return left;
+  const merged: string[] = [];
+  for (let [at, other] = [0, 0]; at < left.length || other < right.length; ) {
+    const [one, two] = [left[at], right[other]];
+    const isLeft = two === undefined || (one !== undefined && one <= two);
+    if (isLeft) at++;
+    else other++;
+    merged.push((isLeft ? one : two) as string);
+    if (merged.length % NAMES_PER_TURN === 0) await nextTurn();
+  }
+  return merged;
+}

@@ -3,8 +3,8 @@ import { type HostStore, MemoryStore, type StoreGauges, type StoreHealth } from 
 import type { Clock } from "slotkeeper";
 import type { Backend } from "../config/settings.ts";
 import type { Logger } from "../log/logger.ts";
+import { nextTurn } from "../platform/clock.ts";
 import { newTokenKey } from "../platform/node-crypto.ts";
-import { nextTurn } from "../platform/turns.ts";
 import type { JournalEvent } from "./journal/journal.ts";
 import { openJournaledMemoryStore } from "./journal/open-journal.ts";
 

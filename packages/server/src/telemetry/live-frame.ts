@@ -1,7 +1,6 @@
 import type { LiveState } from "@slotkeeper/protocol";
-import type { FairQueue } from "@slotkeeper/queue";
+import { type FairQueue, type HostGlance, type HostSnapshot, phaseFor } from "@slotkeeper/queue";
 import type { HostSettings } from "../queue/host-settings.ts";
-import { hostRow } from "./host-row.ts";
 import type { StoreReader } from "./store-reader.ts";
 
 /** Where a live frame comes from. */
@@ -34,4 +33,44 @@ export async function liveFrame(
     }),
     more,
   };
+}
+
+export type HostRow = LiveState["hosts"][number];
+
+/**
+ * Combines what this instance and the store know about a host into one row. `openMs` is how long its breaker stays
+ * open.
+ */
+export function hostRow(
+  host: string,
+  here: HostGlance | undefined,
+  stored: HostSnapshot | undefined,
+  { now, openMs }: { readonly now: number; readonly openMs: number },
+): HostRow {
+  const hostname = here?.hostname ?? stored?.hostname;
+  return {
+    host,
+    ...(hostname === undefined ? {} : { hostname }),
+    ...(stored === undefined ? {} : { limit: stored.slots }),
+    inFlight: stored?.inFlight ?? 0,
+    waiting: stored?.waiting ?? 0,
+    pending: here?.pending ?? 0,
+    // Of its own sessions that the store does not have yet, and of those that an instance had before a restart.
+    oldestWaitMs: Math.round(Math.max(0, now - (here?.oldestArrivedAt ?? now), stored?.oldestWaitMs ?? 0)),
+    avgWaitMs: Math.round(stored?.avgWaitMs ?? 0),
+    isHot: stored?.isHot ?? false,
+    isPaused: stored?.isPaused ?? false,
+    ...breakerOf(stored, openMs),
+  };
+}
+
+function breakerOf(
+  stored: HostSnapshot | undefined,
+  openMs: number,
+): Pick<HostRow, "breaker" | "breakerCode" | "breakerEndsInMs"> {
+  const view = stored?.breaker;
+  if (view === undefined || view.phase === "closed") return { breaker: "closed" };
+  const breaker = phaseFor(view, openMs);
+  const left = openMs - view.openForMs;
+  return { breaker, breakerCode: view.code, ...(left > 0 ? { breakerEndsInMs: left } : {}) };
 }

@@ -1,6 +1,6 @@
 import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
 import { type HostSnapshot, type HostStore, type InstanceView, type StoreTotals, snapshotOf } from "@slotkeeper/queue";
-import { mapInTurns } from "../platform/turns.ts";
+import { mapInTurns } from "../platform/clock.ts";
 
 /** How many hosts are read in one turn of the event loop. */
 const HOSTS_PER_TURN = 200;

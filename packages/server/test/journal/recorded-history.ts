@@ -25,6 +25,8 @@ export async function openOn(disk: MemoryDisk, clock: FakeClock, tag: string, co
     path: "journal",
     disk,
     clock,
+    // Of the machine, it would add the time that the test takes to the time of the store.
+    uptime: async () => ({ boot: "one start of the machine", ms: clock.now() }),
     newTokenKey: () => `key-${tag}`,
     compactAfterBytes,
   });

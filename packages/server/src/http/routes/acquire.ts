@@ -9,12 +9,10 @@ import { FirstCallSchema, PollSchema } from "@slotkeeper/protocol/schemas";
 import type { BeginRequest, CallSignal } from "@slotkeeper/queue";
 import { type HostDirectory, type NamedHost, NO_HOST, namedHost } from "../../queue/host-key.ts";
 import { type FieldProblem, validator } from "../../words/validator.ts";
-import { preferredWaitMs, rateLimitHeaders } from "../acquire-headers.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
 import { type Exchange, fieldsOf, type Headers, type JsonObject } from "../exchange.ts";
-import { refusalOf } from "../refusals-of-acquire.ts";
-import { wireAnswer } from "../wire-answer.ts";
+import { rateLimitHeaders, refusalOf, wireAnswer } from "../wire-answer.ts";
 
 const firstCall = validator(FirstCallSchema);
 const poll = validator(PollSchema);
@@ -91,6 +89,16 @@ function begin(exchange: Exchange, body: JsonObject, context: CallerContext): An
     (signal) => ask(waitMs, signal),
     () => ask(undefined, undefined),
   );
+}
+
+const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=[,;]|$)/i;
+
+/** `Prefer: wait=N` of a first call (RFC 7240), in milliseconds. A preference that is not understood is ignored. */
+function preferredWaitMs(exchange: Exchange): number | undefined {
+  const [, seconds] = WAIT.exec(exchange.header("prefer") ?? "") ?? [];
+  if (seconds === undefined) return undefined;
+  exchange.setHeader("Preference-Applied", `wait=${seconds}`);
+  return Number(seconds) * 1000;
 }
 
 function nameOf(call: FirstCall, hosts: HostDirectory): NamedHost | { errors: readonly FieldProblem[] } {

@@ -6,7 +6,7 @@ import { type FieldProblem, fieldName, validator } from "../../words/validator.t
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
 import { type Exchange, fieldsOf, type JsonObject } from "../exchange.ts";
-import { aMoment, withinPatience } from "../store-patience.ts";
+import { withinPatience } from "../store-patience.ts";
 
 const releaseCall = validator(ReleaseSchema);
 const renewCall = validator(RenewSchema);
@@ -14,6 +14,9 @@ const cancelCall = validator(CancelSchema);
 const reportCall = validator(ReportSchema);
 
 const NO_PROBLEMS: readonly FieldProblem[] = [];
+
+/** How long an answer that does not depend on the store still waits for it. A commit takes a few milliseconds. */
+const MOMENT_MS = 100;
 
 /** Sends the release to the store in the background, even if this connection breaks. The token names the host. */
 export const release: Handler<CallerContext> = async (exchange, { queue, traces }, body) => {
@@ -42,6 +45,20 @@ export const release: Handler<CallerContext> = async (exchange, { queue, traces 
     ...(ignored.length > 0 ? { ignored } : {}),
   } satisfies ReleaseReply);
 };
+
+/** What `done` is called with; `undefined` if it is not called within `MOMENT_MS`. */
+function aMoment<T>(start: (done: (value: T) => void) => void): Promise<T | undefined> {
+  return new Promise((resolve) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isDone = false;
+    start((value) => {
+      isDone = true;
+      clearTimeout(timer);
+      resolve(value);
+    });
+    if (!isDone) timer = setTimeout(() => resolve(undefined), MOMENT_MS);
+  });
+}
 
 function without(body: JsonObject, fields: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([key]) => !fields.includes(key)));

@@ -1,7 +1,7 @@
 import type { ServiceState } from "@slotkeeper/protocol";
 import type { BudgetView, HostSnapshot } from "@slotkeeper/queue";
-import { mapInTurns, sortInTurns } from "../../platform/turns.ts";
-import { hostRow } from "../../telemetry/host-row.ts";
+import { mapInTurns, sortInTurns } from "../../platform/clock.ts";
+import { hostRow } from "../../telemetry/live-frame.ts";
 import type { FieldProblem } from "../../words/validator.ts";
 import type { OperatorContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";

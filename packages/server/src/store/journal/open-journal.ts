@@ -1,4 +1,4 @@
-import { realpath } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { HostStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
@@ -10,10 +10,10 @@ import { FORMAT, FrameDamage, type Frames, OtherFormat, readFrames } from "./fra
 import { Journal, type JournalEvent, type JournalHealth } from "./journal.ts";
 import { JournaledStore } from "./journaled-store.ts";
 import { NodeDisk, regularFile } from "./node-disk.ts";
+import { bootId } from "./process-identity.ts";
 import { ProcessLock } from "./process-lock.ts";
 import { Restored } from "./restore.ts";
 import { aheadOf, ResumedClock, type Uptime } from "./resumed-clock.ts";
-import { readUptime } from "./uptime.ts";
 
 /** Options of `openJournaledMemoryStore`. */
 export interface JournaledStoreOptions {
@@ -145,4 +145,11 @@ function refusalOf(path: string, damage: FrameDamage): Error {
 /** Two names of the same file have one lock. */
 export async function trueName(path: string): Promise<string> {
   return realpath(path).catch(async () => join(await realpath(dirname(path)), basename(path)));
+}
+
+/** Undefined where the system does not say. */
+async function readUptime(): Promise<Uptime | undefined> {
+  const boot = await bootId();
+  const ms = Number.parseFloat(await readFile("/proc/uptime", "latin1").catch(() => "")) * 1000;
+  return boot === "" || Number.isNaN(ms) ? undefined : { boot, ms };
 }
