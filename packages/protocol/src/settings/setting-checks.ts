@@ -11,6 +11,7 @@ export function nameProblems(name: string, path: string): string[] {
   return [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`];
 }
 
+/** Whether a value is a number that the setting allows. */
 export function isWithin({ type, min, above, max }: NumberSetting, value: unknown): value is number {
   if (typeof value !== "number" || !Number.isFinite(value) || (type === "integer" && !Number.isInteger(value)))
     return false;
@@ -26,6 +27,7 @@ export function numberExpected({ type, min, above, max }: NumberSetting): string
   return type === "number" && least === "" ? `a finite number${most}` : `${what}${least}${most}`;
 }
 
+/** Whether a value is an object with fields: not an array, not `null`. */
 export function isRecord(value: unknown): value is { readonly [field: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

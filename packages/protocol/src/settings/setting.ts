@@ -4,6 +4,7 @@
  */
 export type Setting = NumberSetting | FlagSetting | ChoiceSetting | CodesSetting;
 
+/** A number, with its unit and bounds. */
 export interface NumberSetting {
   readonly type: "number" | "integer";
   readonly unit: "milliseconds" | "seconds" | "percent" | "count" | "factor";
