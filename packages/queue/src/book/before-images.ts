@@ -11,15 +11,16 @@ interface Image {
 
 /** The records that a decision changed, as they were before. */
 export class BeforeImages {
-  /** By key. A name of kind and key would be a new string for each change. */
-  #images = new Map<string, Image>();
+  /** By key. A name of kind and key would be a new string for each change. Undefined: nothing has changed. */
+  #images: Map<string, Image> | undefined;
 
   get isEmpty(): boolean {
-    return this.#images.size === 0;
+    return this.#images === undefined;
   }
 
   /** Only the first change of a record counts. */
   note(kind: RecordKind, key: string, before: BookRecord | undefined): void {
+    this.#images ??= new Map();
     const first = this.#images.get(key);
     for (let image = first; image !== undefined; image = image.other) if (image.kind === kind) return;
     this.#images.set(key, { kind, key, before, other: first });
@@ -27,7 +28,7 @@ export class BeforeImages {
 
   all(): readonly Image[] {
     const images: Image[] = [];
-    for (const first of this.#images.values())
+    for (const first of this.#images?.values() ?? [])
       for (let image: Image | undefined = first; image !== undefined; image = image.other) images.push(image);
     return images;
   }
@@ -37,6 +38,6 @@ export class BeforeImages {
    * The likely reason: V8 links the old table of a map to its new one, so that one in the old generation keeps all later ones.
    */
   reset(): void {
-    if (this.#images.size > 0) this.#images = new Map();
+    this.#images = undefined;
   }
 }

@@ -26,6 +26,11 @@ import { WaiterIndex } from "./waiter-index.ts";
 type IndexedKind = Exclude<RecordKind, "limits">;
 type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: RecordOf<K> | undefined];
 
+/** The book, which has the budgets. */
+export interface Payer {
+  payableAt(use: KeyUse, waiter: WaiterRecord): number;
+}
+
 /**
  * Answers the questions of a decision without a search through the records: which bucket is next, what ends next, which
  * waiter may enter the pool.
@@ -35,8 +40,9 @@ type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: Re
  * Cost: O(log n) each.
  */
 export class BookIndex {
+  readonly #payer: Payer;
   readonly #endings = new Endings();
-  readonly #lines = new Lines((bucket) => this.#endings.cooldownOf(bucket)?.until);
+  readonly #lines = new Lines(this.#endings);
   readonly widths = new Widths();
   // Created when first needed, here and in the parts of the index: a host that is used once needs none of these. With all
   // of them an idle host takes 5.2 kB instead of 4.2.
@@ -45,15 +51,18 @@ export class BookIndex {
   #now = Number.NEGATIVE_INFINITY;
   #collectMs = 0;
   #refills: Refills | undefined;
-  /** When the budgets of a value of a key can pay for a waiter; 0: now. */
-  readonly payableAt: (use: KeyUse, waiter: WaiterRecord) => number;
   #inFlight = 0;
   #probes = 0;
   #throttledAt: number | undefined;
   #foreignAt: number | undefined;
 
-  constructor(payableAt: (use: KeyUse, waiter: WaiterRecord) => number) {
-    this.payableAt = payableAt;
+  constructor(payer: Payer) {
+    this.#payer = payer;
+  }
+
+  /** When the budgets of a value of a key can pay for a waiter; 0: now. */
+  payableAt(use: KeyUse, waiter: WaiterRecord): number {
+    return this.#payer.payableAt(use, waiter);
   }
 
   /** Instances that have waiters here. */

@@ -9,6 +9,7 @@ import { keyPayableAt } from "./budgets.ts";
 import type { ClassIndex } from "./class-index.ts";
 import { advanceUses, meterRate } from "./class-use.ts";
 import { isPausedBy, newHead, policyInForce } from "./head.ts";
+import type { KeyUse } from "./ladder.ts";
 import type {
   BookImage,
   BookRecord,
@@ -20,6 +21,7 @@ import type {
   RecordKind,
   RecordName,
   RecordOf,
+  WaiterRecord,
 } from "./records.ts";
 import { RecordsByKind } from "./records-by-kind.ts";
 
@@ -65,7 +67,7 @@ export class Book {
     this.#now = now;
     this.#head = newHead(now, fenceFloor);
     this.#headBefore = this.#head;
-    this.index = new BookIndex(({ key }, waiter) => (key === undefined ? 0 : keyPayableAt(this, key, waiter)));
+    this.index = new BookIndex(this);
   }
 
   static of(host: string, tag: Tag | undefined, { head, records }: BookImage): Book {
@@ -124,6 +126,11 @@ export class Book {
   /** Whether a waiter may be granted slots: some are free, and no first waits for more (`first.ts`). */
   get canGrant(): boolean {
     return this.free > 0 && this.#head.first === undefined;
+  }
+
+  /** When the budgets of a value of a key can pay for a waiter; 0: now. */
+  payableAt({ key }: KeyUse, waiter: WaiterRecord): number {
+    return key === undefined ? 0 : keyPayableAt(this, key, waiter);
   }
 
   /** Which line is next. */

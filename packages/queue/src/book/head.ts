@@ -11,6 +11,17 @@ export function newHead(now: number, fenceFloor: number): Head {
     meterAt: now,
     breaker: { code: 0, errors: 0, successes: 0, consecutive: 0 },
     avgWaitMs: 0,
+    // Written out, because a field that is added to an object later is stored apart from it.
+    hostname: undefined,
+    lastEndAt: undefined,
+    capacity: undefined,
+    idleSince: undefined,
+    weighted: undefined,
+    forgottenAt: undefined,
+    first: undefined,
+    fullAt: undefined,
+    chargeLevel: undefined,
+    classes: undefined,
   };
 }
 

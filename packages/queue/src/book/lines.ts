@@ -6,6 +6,7 @@ import type { WeightedSettings } from "../order/weighted/numbers.ts";
 import { SmallMap } from "../small-map.ts";
 import { Bucket } from "./bucket.ts";
 import { ClassIndex } from "./class-index.ts";
+import type { Endings } from "./endings.ts";
 import { nameOfLine, partsOfLine } from "./line-name.ts";
 
 /**
@@ -13,7 +14,7 @@ import { nameOfLine, partsOfLine } from "./line-name.ts";
  * returns when they are next read, once for many changes. Derived from the records. Cost: O(log n) for each change.
  */
 export class Lines {
-  readonly #coolsUntil: (bucket: string) => number | undefined;
+  readonly #cooldowns: Pick<Endings, "cooldownOf">;
   readonly #lines = new SmallMap<string, Bucket>();
   readonly #default = new ClassIndex(DEFAULT_CLASS);
   /** The other classes that have lines. */
@@ -25,9 +26,8 @@ export class Lines {
   #policy: HostPolicy | undefined;
   #scheduler: WeightedSettings | undefined;
 
-  /** `coolsUntil`: the end of the cooldown of a bucket. */
-  constructor(coolsUntil: (bucket: string) => number | undefined) {
-    this.#coolsUntil = coolsUntil;
+  constructor(cooldowns: Pick<Endings, "cooldownOf">) {
+    this.#cooldowns = cooldowns;
   }
 
   /** The classes that have lines, and the default class, by name: the order of the records depends on the store. */
@@ -148,7 +148,7 @@ export class Lines {
     }
     line.headWidth = head?.width ?? 1;
     line.limit = this.#policy === undefined ? 0 : bucketLimit(this.#policy, line.bucket);
-    line.coolsUntil = this.#coolsUntil(line.bucket);
+    line.coolsUntil = this.#cooldowns.cooldownOf(line.bucket)?.until;
     line.heldElsewhere = heldElsewhere(line);
     ofClass.pool.enter(line);
     ofClass.ledger.recount(line);

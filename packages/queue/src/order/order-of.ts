@@ -20,5 +20,8 @@ export function orderOf(
 
 function plainOrderOf(ofClass: string, policy: HostPolicy | undefined): Order {
   if (policy !== undefined && budgetOfOrder(policy.order) !== undefined) return new ChargeOrder(ofClass, policy);
-  return new PlainOrder(ofClass, policy?.order === "fifo" ? () => new Fifo() : () => new SlotSeconds());
+  return new PlainOrder(ofClass, policy?.order === "fifo" ? newFifo : newSlotSeconds);
 }
+
+const newFifo = (): Fifo => new Fifo();
+const newSlotSeconds = (): SlotSeconds => new SlotSeconds();
