@@ -29,7 +29,7 @@ export function useLimits(book: Book, { policy, loadedAt, hostname }: GivenLimit
     if (loadedAt <= limits.loadedAt) return;
     if (!isInUse(book) && isSame(policy, limits.policy)) return;
   }
-  putLimits(book, { ...limits, kind: "limits", key: "", policy, loadedAt, hostname });
+  putLimits(book, { kind: "limits", key: "", policy, loadedAt, hostname, live: limits?.live });
 }
 
 /** Replaces the limits that an operator has set. */
@@ -46,8 +46,7 @@ export function setPaused(book: Book, isPaused: boolean): void {
 function setLive(book: Book, live: LiveSettings): void {
   const { limits } = book;
   if (limits === undefined || JSON.stringify(limits.live ?? {}) === JSON.stringify(live)) return;
-  const { live: _, ...rest } = limits;
-  putLimits(book, Object.keys(live).length === 0 ? rest : { ...rest, live });
+  putLimits(book, { ...limits, live: Object.keys(live).length === 0 ? undefined : live });
 }
 
 /** A user of a named semaphore joins. The first user sets the capacity. Returns false if the user asks for a different one. */

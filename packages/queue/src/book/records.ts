@@ -101,10 +101,10 @@ export interface EndingRecord {
   /** When it ended, or when a repeated first call found the end. Absent in records of older versions. */
   readonly endedAt?: number | undefined;
   /** The instance whose commit ended the session. Absent: the session had a slot. */
-  readonly instance?: string;
+  readonly instance?: string | undefined;
   /** With `throttled`: the status that opened the breaker, and when the session may try again. */
-  readonly code?: number;
-  readonly retryAt?: number;
+  readonly code?: number | undefined;
+  readonly retryAt?: number | undefined;
 }
 
 /**
@@ -167,7 +167,7 @@ export interface LimitsRecord {
   readonly loadedAt: number;
   /** The name of the host that the configuration was read for. Absent: it was read without a name, from a hash. */
   readonly hostname?: string | undefined;
-  readonly live?: LiveSettings;
+  readonly live?: LiveSettings | undefined;
 }
 
 /** What an operator has set for a host while the service runs. `isPaused`: nothing new is granted. */

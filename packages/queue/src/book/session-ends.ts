@@ -51,7 +51,9 @@ export function endNeededUntil(deadlineAt: number): number {
 }
 
 export function rememberEnd(book: Book, record: Omit<EndingRecord, "kind" | "endedAt">): void {
-  if (endNeededUntil(record.keepUntil) > book.now) book.put({ kind: "ending", ...record, endedAt: book.now });
+  const { key, end, keepUntil, instance, code, retryAt } = record;
+  if (endNeededUntil(keepUntil) <= book.now) return;
+  book.put({ kind: "ending", key, end, keepUntil, endedAt: book.now, instance, code, retryAt });
 }
 
 /**
