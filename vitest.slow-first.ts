@@ -1,7 +1,14 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** The files that take a minute or more. If one of them starts last, the other workers wait for it. */
-const SLOW = ["chaos.pg.test.ts", "python.test.ts", "whole-system.sim.test.ts"];
+/** The files that take half a minute or more. If one of them starts last, the other workers wait for it. */
+const SLOW = [
+  "chaos.pg.test.ts",
+  "python.test.ts",
+  "whole-system.sim.test.ts",
+  "pages.spec.ts",
+  "client.test.ts",
+  "kills.test.ts",
+];
 
 const isSlow = ({ moduleId }: TestSpecification) => SLOW.some((name) => moduleId.endsWith(`/${name}`));
 
