@@ -8,7 +8,7 @@ export { RECORD_KINDS } from "./book/records.ts";
 export { type Decision, decide } from "./decide/decide.ts";
 export type { DecideContext } from "./decide/deciding.ts";
 export type { Impossible, Input, Note, Outcome } from "./inputs.ts";
-export type { Line, Rank } from "./order/contract.ts";
+export type { Rank, RankedLine } from "./order/contract.ts";
 export { ranksBefore, usedPerWeight } from "./order/order.ts";
 export { SlotSeconds } from "./order/slot-seconds.ts";
 export { slotTokenOf } from "./slot-token.ts";

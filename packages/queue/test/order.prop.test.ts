@@ -5,8 +5,8 @@ import {
   type DecideContext,
   decide,
   type Input,
-  type Line,
   type Rank,
+  type RankedLine,
   ranksBefore,
   SlotSeconds,
   usedPerWeight,
@@ -23,7 +23,7 @@ const ranked = fc.record({
 });
 const shares = fc.record({ level: fc.double({ min: 0, max: 8, noNaN: true }), widest: fc.constantFrom(1, 1, 2, 4) });
 
-function withIndex(ranks: readonly Omit<Rank, "headAt" | "headKey" | "weighted" | "charged">[]): Line[] {
+function withIndex(ranks: readonly Omit<Rank, "headAt" | "headKey" | "weighted" | "charged">[]): RankedLine[] {
   const none = { headKey: "", weighted: undefined, charged: 0, orderIndex: -1, rateGroup: undefined, turnIndex: -1 };
   return ranks.map((rank, headAt) => ({ ...rank, headAt, ...none, ofClass: { name: "default" } }));
 }
@@ -58,7 +58,7 @@ describe("the index of the order", () => {
   test("is a strict order: irreflexive, asymmetric and transitive", () => {
     fc.assert(
       fc.property(fc.array(ranked, { minLength: 3, maxLength: 3 }), shares, (ranks, share) => {
-        const [a, b, c] = withIndex(ranks) as [Line, Line, Line];
+        const [a, b, c] = withIndex(ranks) as [RankedLine, RankedLine, RankedLine];
         const before = (one: Rank, other: Rank) => ranksBefore(one, other, share, 200);
         expect(before(a, a)).toBe(false);
         expect(before(a, b) && before(b, a)).toBe(false);
@@ -73,7 +73,7 @@ describe("the index of the order", () => {
         fc.array(ranked, { minLength: 2, maxLength: 2 }),
         shares.map(({ level }) => ({ level, widest: 1 })),
         (ranks, share) => {
-          const [a, b] = withIndex(ranks.map((rank) => ({ ...rank, weight: 1 }))) as [Line, Line];
+          const [a, b] = withIndex(ranks.map((rank) => ({ ...rank, weight: 1 }))) as [RankedLine, RankedLine];
           const byHand =
             a.inFlight !== b.inFlight
               ? a.inFlight < b.inFlight

@@ -1,5 +1,5 @@
 import { IndexedHeap } from "slotkeeper/parts";
-import type { Line } from "../order/contract.ts";
+import type { RankedLine } from "../order/contract.ts";
 import type { RateGroup } from "../order/slot-seconds.ts";
 import type { WeightedLine } from "../order/weighted/numbers.ts";
 import type { ClassIndex } from "./class-index.ts";
@@ -32,7 +32,7 @@ export interface WaiterEntry {
  * classes it is the whole bucket. It is derived from the records, and can be derived again at any time. Only `Book` and its
  * indexes write to it.
  */
-export class Bucket implements Line {
+export class Bucket implements RankedLine {
   /** The name of the line. */
   readonly name: string;
   /** The name of the bucket. */

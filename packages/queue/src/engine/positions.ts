@@ -3,7 +3,7 @@ import type { Book } from "../book/book.ts";
 import { sharesIn } from "../book/classes.ts";
 import { lineOfWaiter } from "../book/line-name.ts";
 import type { WaiterRecord } from "../book/records.ts";
-import type { Forecast, Line } from "../order/contract.ts";
+import type { Forecast, RankedLine } from "../order/contract.ts";
 
 /** Up to this number of waiters, positions are calculated after each change. Above it, at most once in this time. */
 const EXACT_UP_TO = 256;
@@ -47,7 +47,7 @@ export class Positions {
 }
 
 /** A copy of a line, of which the first waiters have their positions. */
-interface LineCopy extends Line {
+interface LineCopy extends RankedLine {
   readonly waiters: WaiterRecord[];
   next: number;
 }

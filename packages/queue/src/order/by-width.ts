@@ -1,4 +1,4 @@
-import type { Line, Ranking, Shares } from "./contract.ts";
+import type { RankedLine, Ranking, Shares } from "./contract.ts";
 
 interface OfWidth {
   readonly width: number;
@@ -18,18 +18,18 @@ export class ByWidth {
     this.#newRanking = newRanking;
   }
 
-  push(line: Line): void {
+  push(line: RankedLine): void {
     this.#of(line.headWidth).push(line);
   }
 
   /** A line that is not there is ignored. */
-  remove(line: Line): void {
+  remove(line: RankedLine): void {
     this.#of(line.headWidth).remove(line);
   }
 
   /** The best of the lines whose head needs at most `room` slots. */
-  best(shares: Shares, now: number, room: number): Line | undefined {
-    let best: Line | undefined;
+  best(shares: Shares, now: number, room: number): RankedLine | undefined {
+    let best: RankedLine | undefined;
     for (const { width, ranking } of this.#rankings) {
       if (width > room) break;
       const line = ranking.best(shares, now);

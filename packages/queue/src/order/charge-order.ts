@@ -3,7 +3,7 @@ import { raiseTo, unitsOf } from "../book/charged.ts";
 import { lastChargeLevel } from "../book/class-use.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { HostPolicy } from "../host-policy.ts";
-import type { Line, Rank } from "./contract.ts";
+import type { Rank, RankedLine } from "./contract.ts";
 import { hasOlderHead } from "./order.ts";
 import { PlainOrder } from "./plain-order.ts";
 import { TopOfHeap } from "./top-of-heap.ts";
@@ -45,7 +45,7 @@ class ByCharge extends TopOfHeap {
     this.#policy = policy;
   }
 
-  advance(copy: Line, _now: number, { demand }: WaiterRecord): void {
+  advance(copy: RankedLine, _now: number, { demand }: WaiterRecord): void {
     copy.charged += unitsOf(this.#policy, demand?.cost);
   }
 }

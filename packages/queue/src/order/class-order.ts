@@ -9,7 +9,7 @@ import { roomOf, shareOfClass, sharesIn } from "../book/classes.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { isInShare } from "../book/use.ts";
 import { isChargedLess } from "./charge-order.ts";
-import type { Forecast, HostOrder, Line, OverCeiling, Rank, Ranking, Shares } from "./contract.ts";
+import type { Forecast, HostOrder, OverCeiling, Rank, RankedLine, Ranking, Shares } from "./contract.ts";
 import { ranksByShare } from "./order.ts";
 
 /**
@@ -109,18 +109,18 @@ class ClassForecast implements Forecast {
     this.#book = book;
   }
 
-  push(line: Line): void {
+  push(line: RankedLine): void {
     this.#of(line).lines.push(line);
     this.size++;
   }
 
-  remove(line: Line): void {
+  remove(line: RankedLine): void {
     this.#of(line).lines.remove(line);
     this.size--;
   }
 
-  best(_shares: Shares, now: number): Line | undefined {
-    let best: (ClassLines & { readonly line: Line }) | undefined;
+  best(_shares: Shares, now: number): RankedLine | undefined {
+    let best: (ClassLines & { readonly line: RankedLine }) | undefined;
     for (const one of this.#classes.values()) {
       const line = one.lines.best(one.shares, now);
       if (line === undefined) continue;
@@ -130,7 +130,7 @@ class ClassForecast implements Forecast {
     return best?.line;
   }
 
-  advance(copy: Line, now: number, waiter: WaiterRecord): void {
+  advance(copy: RankedLine, now: number, waiter: WaiterRecord): void {
     const { rank, lines } = this.#of(copy);
     rank.usedMs += rank.inFlight * (now - rank.asOf);
     rank.asOf = now;
@@ -139,7 +139,7 @@ class ClassForecast implements Forecast {
     lines.advance(copy, now, waiter);
   }
 
-  #of({ ofClass: { name } }: Line): ClassLines {
+  #of({ ofClass: { name } }: RankedLine): ClassLines {
     let found = this.#classes.get(name);
     if (found === undefined) {
       found = this.#open(this.#book.index.ofClass(name) ?? (this.#book.index.ofClass(DEFAULT_CLASS) as ClassIndex));

@@ -28,7 +28,7 @@ export interface Rank {
 }
 
 /** A line with its positions in rankings. Only rankings write these. */
-export interface Line extends Rank {
+export interface RankedLine extends Rank {
   orderIndex: number;
   rateGroup: RateGroup | undefined;
   turnIndex: number;
@@ -56,14 +56,14 @@ export interface OverCeiling {
 /** Lines in their order. */
 export interface Ranking {
   readonly size: number;
-  push(line: Line): void;
+  push(line: RankedLine): void;
   /** A line that is not there is ignored. */
-  remove(line: Line): void;
+  remove(line: RankedLine): void;
   /** The line that is next. */
-  best(shares: Shares, now: number): Line | undefined;
-  isBefore(a: Line, b: Line, shares: Shares, now: number): boolean;
+  best(shares: Shares, now: number): RankedLine | undefined;
+  isBefore(a: RankedLine, b: RankedLine, shares: Shares, now: number): boolean;
   /** Changes a copy of a line, which is in no ranking, as a grant to this waiter would. */
-  advance(copy: Line, now: number, waiter: WaiterRecord): void;
+  advance(copy: RankedLine, now: number, waiter: WaiterRecord): void;
 }
 
 /**

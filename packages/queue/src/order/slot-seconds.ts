@@ -1,12 +1,12 @@
 import { IndexedHeap } from "slotkeeper/parts";
-import type { Line, Rank, Ranking, Shares } from "./contract.ts";
+import type { Rank, RankedLine, Ranking, Shares } from "./contract.ts";
 import { hasOlderHead, isSameUse, ranksBefore } from "./order.ts";
 
 /** Lines with the same `inFlight` and weight use slot time at the same rate, so their order never changes with time. */
 export interface RateGroup {
   readonly inFlight: number;
   readonly weight: number;
-  readonly heap: IndexedHeap<"orderIndex", Line>;
+  readonly heap: IndexedHeap<"orderIndex", RankedLine>;
 }
 
 /**
@@ -32,7 +32,7 @@ export class SlotSeconds implements Ranking {
   }
 
   /** Adds a line. */
-  push(line: Line): void {
+  push(line: RankedLine): void {
     const { inFlight, weight } = line;
     let found = this.#groups.find((one) => one.inFlight === inFlight && one.weight === weight);
     if (found === undefined) {
@@ -45,7 +45,7 @@ export class SlotSeconds implements Ranking {
   }
 
   /** Removes a line; one that is not there is ignored. */
-  remove(line: Line): void {
+  remove(line: RankedLine): void {
     const home = line.rateGroup;
     if (home === undefined) return;
     home.heap.remove(line);
@@ -57,17 +57,17 @@ export class SlotSeconds implements Ranking {
   }
 
   /** The line that is next. */
-  best(shares: Shares, now: number): Line | undefined {
-    let best: Line | undefined;
+  best(shares: Shares, now: number): RankedLine | undefined {
+    let best: RankedLine | undefined;
     for (const { heap } of this.#groups) {
-      const head = heap.peek() as Line;
+      const head = heap.peek() as RankedLine;
       if (best === undefined || ranksBefore(head, best, shares, now)) best = head;
     }
     return best;
   }
 
   /** Changes a copy of a line as a grant would. */
-  advance(copy: Line, now: number): void {
+  advance(copy: RankedLine, now: number): void {
     copy.usedMs += copy.inFlight * (now - copy.asOf);
     copy.asOf = now;
     copy.inFlight += copy.headWidth;
@@ -75,7 +75,7 @@ export class SlotSeconds implements Ranking {
 
   #newGroup(inFlight: number, weight: number): RateGroup {
     if (this.#spare?.inFlight === inFlight && this.#spare.weight === weight) return this.#spare;
-    return { inFlight, weight, heap: new IndexedHeap<"orderIndex", Line>("orderIndex", startsBefore) };
+    return { inFlight, weight, heap: new IndexedHeap<"orderIndex", RankedLine>("orderIndex", startsBefore) };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { SchedulerOptions } from "../../options.ts";
-import type { Line, Rank } from "../contract.ts";
+import type { Rank, RankedLine } from "../contract.ts";
 import { hasOlderHead } from "../order.ts";
 import { TopOfHeap } from "../top-of-heap.ts";
 import { NEW_LINE, type WeightedLine } from "./numbers.ts";
@@ -16,7 +16,7 @@ export class Turns extends TopOfHeap {
     this.#scheduler = scheduler;
   }
 
-  advance(copy: Line): void {
+  advance(copy: RankedLine): void {
     copy.weighted = afterTurn(copy.weighted, this.#scheduler);
   }
 }
