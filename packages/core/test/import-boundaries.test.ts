@@ -42,7 +42,7 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
     ],
     accepted: [
       ...["./fifo.ts", "./weighted/turns.ts", "../../book/use.ts", "../options.ts"].map(value),
-      ...["../book/book.ts", "../../book/bucket.ts"].map(type),
+      ...["../book/book.ts", "../../book/line.ts"].map(type),
     ],
   },
   "queue/src/decide": {

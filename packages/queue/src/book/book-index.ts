@@ -3,11 +3,11 @@ import type { HostPolicy } from "../host-policy.ts";
 import type { Order } from "../order/contract.ts";
 import type { WeightedSettings } from "../order/weighted/numbers.ts";
 import { keyOfAccount, MOST_VALUES } from "./accounts.ts";
-import type { Bucket } from "./bucket.ts";
 import type { ClassIndex } from "./class-index.ts";
 import { Endings } from "./endings.ts";
 import type { HeldAt, KeyUse, Ladder } from "./ladder.ts";
 import { Widths } from "./ledger.ts";
+import type { Line } from "./line.ts";
 import { lineOfSlot } from "./line-name.ts";
 import { Lines } from "./lines.ts";
 import type {
@@ -109,7 +109,7 @@ export class BookIndex {
     return this.#lines.orderOf(one);
   }
 
-  get buckets(): Iterable<Bucket> {
+  get buckets(): Iterable<Line> {
     this.#update();
     return this.#lines.all();
   }
@@ -143,7 +143,7 @@ export class BookIndex {
   }
 
   /** The line of this name. */
-  bucket(name: string): Bucket | undefined {
+  bucket(name: string): Line | undefined {
     return this.#lines.get(name);
   }
 
@@ -251,11 +251,11 @@ export class BookIndex {
     this.#waiters?.useTime(now, collectMs);
   }
 
-  open(name: string): Bucket {
+  open(name: string): Line {
     return this.#lines.open(name);
   }
 
-  detach(line: Bucket): void {
+  detach(line: Line): void {
     this.#lines.detach(line);
   }
 
@@ -318,7 +318,7 @@ export class BookIndex {
    * leases have no instance, do not. This corrects the use for the time since `at`; the next charge stores it. If a
    * direct caller's release is not the last of several commits, `at` is that of the last one.
    */
-  #owe(bucket: Bucket, by: number, at: number): void {
+  #owe(bucket: Line, by: number, at: number): void {
     const sinceMs = at - bucket.asOf;
     if (sinceMs > 0) bucket.usedMs -= by * sinceMs;
   }

@@ -1,8 +1,8 @@
 import type { IndexedHeap } from "slotkeeper/parts";
 import type { Order } from "../order/contract.ts";
-import type { WaiterEntry } from "./bucket.ts";
 import { Ledger } from "./ledger.ts";
-import { RestingBuckets } from "./resting-buckets.ts";
+import type { WaiterEntry } from "./line.ts";
+import { RestingLines } from "./resting-lines.ts";
 import { WaiterPool } from "./waiter-pool.ts";
 
 /**
@@ -13,7 +13,7 @@ export class ClassIndex {
   readonly name: string;
   readonly pool = new WaiterPool();
   readonly ledger = new Ledger();
-  readonly resting = new RestingBuckets();
+  readonly resting = new RestingLines();
   /** The order of its lines, made when first needed. */
   order: Order | undefined;
   /** The slots of its leases and offers. */

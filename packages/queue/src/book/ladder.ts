@@ -8,7 +8,7 @@ import {
   SHARED_BUCKET,
 } from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
-import { isOlder, type WaiterEntry } from "./bucket.ts";
+import { isOlder, type WaiterEntry } from "./line.ts";
 import type { WaiterRecord } from "./records.ts";
 
 /**

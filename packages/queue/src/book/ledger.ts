@@ -1,5 +1,5 @@
 import { levelOf } from "../order/order.ts";
-import type { Bucket } from "./bucket.ts";
+import type { Line } from "./line.ts";
 
 /**
  * The sums over the buckets of a host that the order needs. `recount` keeps each of them correct:
@@ -21,7 +21,7 @@ export class Ledger {
   }
 
   /** Call after any change of the bucket. */
-  recount(bucket: Bucket): void {
+  recount(bucket: Line): void {
     const { inFlight, limit, waiting, weight, isActive, contends } = bucket;
     const activeWeight = isActive ? weight : 0;
     const demand = Math.min(limit, waiting + inFlight);

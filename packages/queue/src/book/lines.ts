@@ -4,9 +4,9 @@ import type { Order } from "../order/contract.ts";
 import { orderOf } from "../order/order-of.ts";
 import type { WeightedSettings } from "../order/weighted/numbers.ts";
 import { SmallMap } from "../small-map.ts";
-import { Bucket } from "./bucket.ts";
 import { ClassIndex } from "./class-index.ts";
 import type { Endings } from "./endings.ts";
+import { Line } from "./line.ts";
 import { nameOfLine, partsOfLine } from "./line-name.ts";
 
 /**
@@ -15,14 +15,14 @@ import { nameOfLine, partsOfLine } from "./line-name.ts";
  */
 export class Lines {
   readonly #cooldowns: Pick<Endings, "cooldownOf">;
-  readonly #lines = new SmallMap<string, Bucket>();
+  readonly #lines = new SmallMap<string, Line>();
   readonly #default = new ClassIndex(DEFAULT_CLASS);
   /** The other classes that have lines. */
   #others: Map<string, ClassIndex> | undefined;
   /** All of them. Undefined: they have changed. */
   #classes: readonly ClassIndex[] | undefined;
   /** Lines that changed since they were last read. They are in no heap until then. */
-  #dirty: Bucket[] = [];
+  #dirty: Line[] = [];
   #policy: HostPolicy | undefined;
   #scheduler: WeightedSettings | undefined;
 
@@ -46,16 +46,16 @@ export class Lines {
     return one.order;
   }
 
-  all(): Iterable<Bucket> {
+  all(): Iterable<Line> {
     return this.#lines.values();
   }
 
-  get(name: string): Bucket | undefined {
+  get(name: string): Line | undefined {
     return this.#lines.get(name);
   }
 
   /** The lines of a bucket, one for each class. */
-  ofBucket(bucket: string): Bucket[] {
+  ofBucket(bucket: string): Line[] {
     const own = this.#lines.get(bucket);
     const lines = own === undefined ? [] : [own];
     for (const name of this.#others?.keys() ?? []) {
@@ -92,11 +92,11 @@ export class Lines {
     for (const one of this.classes) one.order = undefined;
   }
 
-  open(name: string): Bucket {
+  open(name: string): Line {
     let line = this.#lines.get(name);
     if (line === undefined) {
       const [ofClass, bucket] = partsOfLine(name);
-      line = new Bucket(name, bucket, this.#openClass(ofClass));
+      line = new Line(name, bucket, this.#openClass(ofClass));
       line.ofClass.lines++;
       if (this.#others !== undefined) connect(line, this.ofBucket(bucket));
       this.#lines.set(name, line);
@@ -115,7 +115,7 @@ export class Lines {
   }
 
   /** Call before anything about the line changes. */
-  detach(line: Bucket): void {
+  detach(line: Line): void {
     if (line.isDirty) return;
     line.isDirty = true;
     this.#dirty.push(line);
@@ -126,7 +126,7 @@ export class Lines {
   }
 
   /** The slots of the line are about to change: its bucket has less or more room in all classes. */
-  detachBucket(line: Bucket): void {
+  detachBucket(line: Line): void {
     this.detach(line);
     if (line.siblings !== undefined) for (const one of line.siblings) this.detach(one);
   }
@@ -139,7 +139,7 @@ export class Lines {
     for (const line of dirty) this.#attach(line);
   }
 
-  #attach(line: Bucket): void {
+  #attach(line: Line): void {
     const { head, ofClass } = line;
     line.isDirty = false;
     if (head !== undefined) {
@@ -158,7 +158,7 @@ export class Lines {
     if (line.isEmpty) this.#drop(line);
   }
 
-  #drop(line: Bucket): void {
+  #drop(line: Line): void {
     const { name, ofClass } = line;
     this.#lines.delete(name);
     connect(line, []);
@@ -169,7 +169,7 @@ export class Lines {
 }
 
 /** Makes the line one of the lines of its bucket, which has these others. With none, the line leaves them. */
-function connect(line: Bucket, others: readonly Bucket[]): void {
+function connect(line: Line, others: readonly Line[]): void {
   const left = line.siblings?.filter((one) => one !== line) ?? [];
   for (const one of left) one.siblings = left.length > 1 ? left : undefined;
   const all = others.length > 0 ? [...others, line] : undefined;
@@ -178,7 +178,7 @@ function connect(line: Bucket, others: readonly Bucket[]): void {
 }
 
 /** The slots of its bucket in other classes. */
-function heldElsewhere({ siblings, inFlight }: Bucket): number {
+function heldElsewhere({ siblings, inFlight }: Line): number {
   let held = 0;
   if (siblings !== undefined) for (const one of siblings) held += one.inFlight;
   return siblings === undefined ? 0 : held - inFlight;

@@ -1,8 +1,8 @@
 import { ownsPart, ROUNDING_MS, reweighed, usedPerWeight } from "../order/order.ts";
 import type { Book } from "./book.ts";
-import type { Bucket } from "./bucket.ts";
 import { meterOf, retireClasses, startClass, startClasses, useOf } from "./class-use.ts";
 import { sharesIn } from "./classes.ts";
+import type { Line } from "./line.ts";
 import { partsOfLine } from "./line-name.ts";
 import type { AccountRecord } from "./records.ts";
 
@@ -129,6 +129,6 @@ export function startAccounts(book: Book, isWithClasses: boolean): void {
 }
 
 /** Whether the meter has passed the use of an idle bucket. Then the use does not matter any more (USE4). */
-function isPassed(book: Book, { usedMs, weight, ofClass }: Bucket): boolean {
+function isPassed(book: Book, { usedMs, weight, ofClass }: Line): boolean {
   return usedMs <= meterOf(book, ofClass.name) * weight + ROUNDING_MS;
 }

@@ -1,20 +1,20 @@
 import { type KeyPolicy, type KeyValues, widthOf } from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
 import { SmallMap } from "../small-map.ts";
-import { type Bucket, isYounger, type WaiterEntry } from "./bucket.ts";
 import type { ClassIndex } from "./class-index.ts";
 import { type HeldAt, type KeyUse, Ladder, NO_RUNGS } from "./ladder.ts";
 import type { Widths } from "./ledger.ts";
+import { isYounger, type Line, type WaiterEntry } from "./line.ts";
 import { lineOfWaiter } from "./line-name.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
 
 /** What the index of waiters needs from the index of buckets. */
 interface Buckets {
   /** The line of this name. */
-  open(name: string): Bucket;
+  open(name: string): Line;
   allClasses(): readonly ClassIndex[];
   /** Call before anything about the bucket changes. */
-  detach(bucket: Bucket): void;
+  detach(bucket: Line): void;
   hasOffer(session: string): boolean;
   /** When the budgets of the value can pay for the waiter; 0: now. */
   payableAt(use: KeyUse, waiter: WaiterRecord): number;
@@ -265,7 +265,7 @@ export class WaiterIndex {
   }
 }
 
-function newEntry(record: WaiterRecord, bucket: Bucket): WaiterEntry {
+function newEntry(record: WaiterRecord, bucket: Line): WaiterEntry {
   return {
     record,
     bucket,
@@ -283,7 +283,7 @@ function newEntry(record: WaiterRecord, bucket: Bucket): WaiterEntry {
   };
 }
 
-function addWaiting(bucket: Bucket, by: number): void {
+function addWaiting(bucket: Line, by: number): void {
   bucket.waiting += by;
   bucket.ofClass.waiting += by;
 }

@@ -1,7 +1,7 @@
 import { SHARED_BUCKET } from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
 import type { HostPolicy } from "../host-policy.ts";
-import { type Bucket, isOlder, type WaiterEntry } from "./bucket.ts";
+import { isOlder, type Line, type WaiterEntry } from "./line.ts";
 
 /** A line that may have no waiter yet. */
 interface Places {
@@ -31,12 +31,12 @@ interface Places {
 export class WaiterPool {
   #size = 0;
   // Created when first needed: many hosts never have a waiter.
-  #largest: IndexedHeap<"largestIndex", Bucket> | undefined;
-  #fewest: IndexedHeap<"fewestIndex", Bucket> | undefined;
+  #largest: IndexedHeap<"largestIndex", Line> | undefined;
+  #fewest: IndexedHeap<"fewestIndex", Line> | undefined;
   /** Buckets inside that could not be granted. */
-  #stuck: IndexedHeap<"stuckIndex", Bucket> | undefined;
+  #stuck: IndexedHeap<"stuckIndex", Line> | undefined;
   /** Buckets outside that could be granted. */
-  #grantable: IndexedHeap<"grantableIndex", Bucket> | undefined;
+  #grantable: IndexedHeap<"grantableIndex", Line> | undefined;
 
   /** Waiters inside. */
   get size(): number {
@@ -49,7 +49,7 @@ export class WaiterPool {
   }
 
   /** Call `leave` before and `enter` after any change of the bucket's places or of its waiters outside. */
-  leave(bucket: Bucket): void {
+  leave(bucket: Line): void {
     this.#size -= bucket.places;
     this.#largest?.remove(bucket);
     this.#fewest?.remove(bucket);
@@ -57,7 +57,7 @@ export class WaiterPool {
     this.#grantable?.remove(bucket);
   }
 
-  enter(bucket: Bucket): void {
+  enter(bucket: Line): void {
     this.#size += bucket.places;
     if (bucket.places > 0) {
       this.#largest ??= new IndexedHeap("largestIndex", losesBefore);
@@ -114,7 +114,7 @@ export class WaiterPool {
 }
 
 function firstToEnter(
-  waiting: IndexedHeap<"fewestIndex" | "grantableIndex", Bucket> | undefined,
+  waiting: IndexedHeap<"fewestIndex" | "grantableIndex", Line> | undefined,
   policy: HostPolicy,
 ): WaiterEntry | undefined {
   const first = waiting?.peek();
@@ -131,12 +131,12 @@ function bucketPlaces({ waitersPerBucket }: HostPolicy, { bucket }: Places): num
   return bucket === SHARED_BUCKET ? Number.POSITIVE_INFINITY : waitersPerBucket;
 }
 
-function losesBefore(a: Bucket, b: Bucket): boolean {
+function losesBefore(a: Line, b: Line): boolean {
   if (a.places !== b.places) return a.places > b.places;
   return isOlder(b.young.peek() as WaiterEntry, a.young.peek() as WaiterEntry);
 }
 
-function entersBefore(a: Bucket, b: Bucket): boolean {
+function entersBefore(a: Line, b: Line): boolean {
   if (a.places !== b.places) return a.places < b.places;
   return isOlder(a.outside.peek() as WaiterEntry, b.outside.peek() as WaiterEntry);
 }

@@ -1,10 +1,10 @@
 import { classOf } from "@slotkeeper/protocol";
 import type { Book } from "./book.ts";
-import type { WaiterEntry } from "./bucket.ts";
 import type { ClassIndex } from "./class-index.ts";
 import { joinClass } from "./class-use.ts";
 import { roomOf } from "./classes.ts";
 import { dropOffer } from "./leases.ts";
+import type { WaiterEntry } from "./line.ts";
 import { lineOfWaiter } from "./line-name.ts";
 import type { WaiterRecord } from "./records.ts";
 import { join, leave, retire } from "./use.ts";

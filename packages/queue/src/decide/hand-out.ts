@@ -3,9 +3,9 @@ import { sharedKeysOf } from "../book/accounts.ts";
 import { addWait } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { phaseFor, throttleFor, viewBreaker } from "../book/breaker.ts";
-import type { Bucket } from "../book/bucket.ts";
 import { roomOf } from "../book/classes.ts";
 import { dropOffer, grantLease, offerSlot } from "../book/leases.ts";
+import type { Line } from "../book/line.ts";
 import { lineOfWaiter } from "../book/line-name.ts";
 import type { OfferRecord, WaiterRecord } from "../book/records.ts";
 import { charge } from "../book/use.ts";
@@ -86,7 +86,7 @@ export function handOut(deciding: Deciding): void {
     const isFirst = waiter !== undefined && !fits(book, waiter);
     setFirst(book, isFirst ? waiter.key : undefined);
     if (waiter === undefined || isFirst) return;
-    order.granted(book, book.index.bucket(lineOfWaiter(waiter)) as Bucket);
+    order.granted(book, book.index.bucket(lineOfWaiter(waiter)) as Line);
     hand(deciding, waiter, isProbe);
     // The next of its keys moves on, and competes for the next slot.
     if (book.policy.keys !== undefined) admitWaiters(book, deciding.context.collectMs);

@@ -1,11 +1,11 @@
 import { budgetOfOrder, DEFAULT_CLASS } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
-import type { Bucket } from "../book/bucket.ts";
 import { missingBudgets } from "../book/budgets.ts";
 import { unitsOf } from "../book/charged.ts";
 import type { ClassIndex } from "../book/class-index.ts";
 import { useOf } from "../book/class-use.ts";
 import { roomOf, shareOfClass, sharesIn } from "../book/classes.ts";
+import type { Line } from "../book/line.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { isInShare } from "../book/use.ts";
 import { isChargedLess } from "./charge-order.ts";
@@ -42,7 +42,7 @@ export const CLASS_ORDER: HostOrder = {
 };
 
 /** The line of the best class. */
-function bestOf(book: Book, lineOf: (one: ClassIndex) => Bucket | undefined): Bucket | undefined {
+function bestOf(book: Book, lineOf: (one: ClassIndex) => Line | undefined): Line | undefined {
   let best: Candidate | undefined;
   for (const one of book.index.classes) {
     const line = lineOf(one);
@@ -53,7 +53,7 @@ function bestOf(book: Book, lineOf: (one: ClassIndex) => Bucket | undefined): Bu
 }
 
 /** CLORDER2. `room`: the head of the line must need at most this number of slots. */
-function lineFrom(book: Book, one: ClassIndex, room = Number.POSITIVE_INFINITY): Bucket | undefined {
+function lineFrom(book: Book, one: ClassIndex, room = Number.POSITIVE_INFINITY): Line | undefined {
   const order = book.index.orderOf(one);
   const best = order.next(book);
   const most = Math.min(room, roomOf(book, one));
@@ -72,12 +72,12 @@ function overCeiling(book: Book, one: ClassIndex): OverCeiling | undefined {
 
 /** A class with its best line. */
 interface Candidate {
-  readonly line: Bucket;
+  readonly line: Line;
   readonly rank: Rank;
   readonly share: number;
 }
 
-function candidateOf(book: Book, { name, inFlight }: ClassIndex, line: Bucket): Candidate {
+function candidateOf(book: Book, { name, inFlight }: ClassIndex, line: Line): Candidate {
   const { weight, usedMs, charged = 0 } = useOf(book, name);
   const { headAt, headKey, headWidth } = line;
   const { meterAt: asOf } = book.head;

@@ -1,5 +1,5 @@
 import type { Book } from "../book/book.ts";
-import type { Bucket } from "../book/bucket.ts";
+import type { Line } from "../book/line.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { RateGroup } from "./slot-seconds.ts";
 import type { WeightedLine } from "./weighted/numbers.ts";
@@ -77,11 +77,11 @@ export interface Ranking {
  */
 export interface HostOrder {
   /** The best line of those whose bucket may have slots. `room`: only lines whose head needs at most this number. */
-  next(book: Book, room?: number): Bucket | undefined;
+  next(book: Book, room?: number): Line | undefined;
   /** The best line whose bucket is at its limit or in its cooldown and is not reported for it, if it ranks before `next`. */
-  passedOver(book: Book): Bucket | undefined;
+  passedOver(book: Book): Line | undefined;
   /** The best of all lines. */
-  first(book: Book): Bucket | undefined;
+  first(book: Book): Line | undefined;
   /** The best-ranked waiters of classes whose ceiling has no room for them. */
   overCeiling(book: Book): readonly OverCeiling[];
   /** A ranking by the order in force, for copies of the lines. */
@@ -94,9 +94,9 @@ export interface HostOrder {
   /** Slots are about to be handed out. */
   begin(book: Book): void;
   /** The line is about to get a slot. */
-  granted(book: Book, line: Bucket): void;
+  granted(book: Book, line: Line): void;
   /** The line was passed over. */
-  refused(book: Book, line: Bucket): void;
+  refused(book: Book, line: Line): void;
   /** No slot is free. */
   full(book: Book): void;
 }
@@ -104,8 +104,8 @@ export interface HostOrder {
 /** The order of the lines of one class. A host without classes has only this one. */
 export interface Order extends HostOrder {
   /** Call `remove` before anything about a line changes, and `add` after it, if the line has a present waiter. */
-  add(line: Bucket): void;
-  remove(line: Bucket): void;
+  add(line: Line): void;
+  remove(line: Line): void;
   /** A waiter is about to get a place in the pool. Its line has an account. */
   join(book: Book, name: string): void;
   newRanking(book: Book): Ranking;

@@ -1,5 +1,5 @@
 import type { Book } from "../../book/book.ts";
-import type { Bucket } from "../../book/bucket.ts";
+import type { Line } from "../../book/line.ts";
 import { charge } from "../../book/use.ts";
 import type { Order, OverCeiling, Ranking } from "../contract.ts";
 import { PlainOrder } from "../plain-order.ts";
@@ -29,25 +29,25 @@ export class WeightedOrder implements Order {
     this.#hot = new PlainOrder(ofClass, () => new Turns(settings.scheduler));
   }
 
-  add(line: Bucket): void {
+  add(line: Line): void {
     this.#cold.add(line);
     this.#hot.add(line);
   }
 
-  remove(line: Bucket): void {
+  remove(line: Line): void {
     this.#cold.remove(line);
     this.#hot.remove(line);
   }
 
-  next(book: Book, room?: number): Bucket | undefined {
+  next(book: Book, room?: number): Line | undefined {
     return this.#inForce(book).next(book, room);
   }
 
-  passedOver(book: Book): Bucket | undefined {
+  passedOver(book: Book): Line | undefined {
     return this.#inForce(book).passedOver(book);
   }
 
-  first(book: Book): Bucket | undefined {
+  first(book: Book): Line | undefined {
     return this.#inForce(book).first(book);
   }
 
@@ -82,14 +82,14 @@ export class WeightedOrder implements Order {
     if (virtualTime(bucket) < start) putLine(book, bucket, { virtualTime: start });
   }
 
-  granted(book: Book, line: Bucket): void {
+  granted(book: Book, line: Line): void {
     if (book.head.weighted?.isHot !== true) return this.refused(book, line);
     putHead(book, { turnAt: virtualTime(line), triedAt: book.now });
     putLine(book, line, afterTurn(line.weighted, this.#settings.scheduler));
   }
 
   /** A grant and a refusal halve the number of waits. */
-  refused(book: Book, line: Bucket): void {
+  refused(book: Book, line: Line): void {
     if ((line.weighted?.waitCount ?? 0) > 0) putLine(book, line, halved(line.weighted ?? NEW_LINE));
   }
 
@@ -135,6 +135,6 @@ function putHead(book: Book, change: Partial<WeightedHead>): void {
 }
 
 /** An account is not charged again: a bucket that returns may start below the meter, and a second charge would lift it. */
-function putLine(book: Book, { name, weighted, account }: Bucket, change: Partial<WeightedLine>): void {
+function putLine(book: Book, { name, weighted, account }: Line, change: Partial<WeightedLine>): void {
   book.put({ ...(account ?? charge(book, name)), weighted: { ...NEW_LINE, ...weighted, ...change } });
 }

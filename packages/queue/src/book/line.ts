@@ -9,7 +9,7 @@ import type { AccountRecord, WaiterRecord } from "./records.ts";
 /** A waiter with its positions in the heaps of its bucket. */
 export interface WaiterEntry {
   record: WaiterRecord;
-  readonly bucket: Bucket;
+  readonly bucket: Line;
   /** How many slots it needs. */
   width: number;
   /** A slot is offered to it. */
@@ -32,7 +32,7 @@ export interface WaiterEntry {
  * classes it is the whole bucket. It is derived from the records, and can be derived again at any time. Only `Book` and its
  * indexes write to it.
  */
-export class Bucket implements RankedLine {
+export class Line implements RankedLine {
   /** The name of the line. */
   readonly name: string;
   /** The name of the bucket. */
@@ -56,7 +56,7 @@ export class Bucket implements RankedLine {
   /** The slots that the bucket has in other classes. */
   heldElsewhere = 0;
   /** The lines of its bucket in all classes, with this one. Undefined: it is the only one. */
-  siblings: readonly Bucket[] | undefined;
+  siblings: readonly Line[] | undefined;
   /** The end of its cooldown. It may be over: then its record is about to be deleted. */
   coolsUntil: number | undefined;
   /** The slots that waiters inside the pool without an offer need. */

@@ -1,41 +1,41 @@
 import { IndexedHeap } from "slotkeeper/parts";
-import type { Bucket } from "./bucket.ts";
+import type { Line } from "./line.ts";
 
 /** The buckets that wait for a time to pass: in their cooldown, or idle with an account. Cost: O(log n) each. */
-export class RestingBuckets {
+export class RestingLines {
   // Created when first needed: a host that is used once needs none of these, and a new host should cost little.
-  /** Buckets in their cooldown that are wanted (`Bucket.isWanted`), the one that ends first first. */
-  #cooling: IndexedHeap<"coolIndex", Bucket> | undefined;
+  /** Buckets in their cooldown that are wanted (`Line.isWanted`), the one that ends first first. */
+  #cooling: IndexedHeap<"coolIndex", Line> | undefined;
   /** Buckets without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
-  #idle: IndexedHeap<"idleIndex", Bucket> | undefined;
+  #idle: IndexedHeap<"idleIndex", Line> | undefined;
   /** Buckets without slots or waiters whose account has other numbers; the one idle for the longest time first. */
-  #resting: IndexedHeap<"restIndex", Bucket> | undefined;
+  #resting: IndexedHeap<"restIndex", Line> | undefined;
 
   /** When the first cooldown of a bucket that is wanted ends. */
   get nextCoolAt(): number | undefined {
     return this.#cooling?.peek()?.coolsUntil;
   }
 
-  get nextIdle(): Bucket | undefined {
+  get nextIdle(): Line | undefined {
     return this.#idle?.peek();
   }
 
-  get nextResting(): Bucket | undefined {
+  get nextResting(): Line | undefined {
     return this.#resting?.peek();
   }
 
-  remove(bucket: Bucket): void {
+  remove(bucket: Line): void {
     this.#cooling?.remove(bucket);
     this.#idle?.remove(bucket);
     this.#resting?.remove(bucket);
   }
 
-  cools(bucket: Bucket): void {
+  cools(bucket: Line): void {
     this.#cooling ??= new IndexedHeap("coolIndex", coolsBefore);
     this.#cooling.push(bucket);
   }
 
-  rests(bucket: Bucket): void {
+  rests(bucket: Line): void {
     if (bucket.hasNumbers) {
       this.#resting ??= new IndexedHeap("restIndex", isLongerIdle);
       this.#resting.push(bucket);
@@ -46,14 +46,14 @@ export class RestingBuckets {
   }
 }
 
-function coolsBefore(a: Bucket, b: Bucket): boolean {
+function coolsBefore(a: Line, b: Line): boolean {
   return (a.coolsUntil ?? 0) < (b.coolsUntil ?? 0);
 }
 
-function isNearer(a: Bucket, b: Bucket): boolean {
+function isNearer(a: Line, b: Line): boolean {
   return a.usedMs / a.weight < b.usedMs / b.weight;
 }
 
-function isLongerIdle(a: Bucket, b: Bucket): boolean {
+function isLongerIdle(a: Line, b: Line): boolean {
   return a.asOf < b.asOf;
 }
