@@ -109,7 +109,7 @@ export class BookIndex {
     return this.#lines.orderOf(one);
   }
 
-  get buckets(): Iterable<Line> {
+  get lines(): Iterable<Line> {
     this.#update();
     return this.#lines.all();
   }
@@ -143,7 +143,7 @@ export class BookIndex {
   }
 
   /** The line of this name. */
-  bucket(name: string): Line | undefined {
+  line(name: string): Line | undefined {
     return this.#lines.get(name);
   }
 
@@ -290,24 +290,24 @@ export class BookIndex {
   }
 
   #setAccount(...[before, after]: Change<"account">): void {
-    const bucket = this.open((before ?? after)?.key ?? "");
-    this.detach(bucket);
-    bucket.account = after;
-    bucket.weighted = after?.weighted;
-    bucket.charged = after?.charged ?? 0;
-    bucket.weight = after?.weight ?? 1;
-    bucket.usedMs = after?.usedMs ?? 0;
-    bucket.asOf = after?.asOf ?? 0;
+    const line = this.open((before ?? after)?.key ?? "");
+    this.detach(line);
+    line.account = after;
+    line.weighted = after?.weighted;
+    line.charged = after?.charged ?? 0;
+    line.weight = after?.weight ?? 1;
+    line.usedMs = after?.usedMs ?? 0;
+    line.asOf = after?.asOf ?? 0;
   }
 
   #hold(record: LeaseRecord | OfferRecord, by: 1 | -1, at: number | undefined): void {
     const { width, isProbe, charge } = record;
     if (charge?.asked?.keys !== undefined) this.#waitersOf().hold(charge.asked.keys, by * width);
-    const bucket = this.open(lineOfSlot(record));
-    this.#lines.detachBucket(bucket);
-    if (bucket.account !== undefined && at !== undefined) this.#owe(bucket, by * width, at);
-    bucket.inFlight += by * width;
-    bucket.ofClass.inFlight += by * width;
+    const line = this.open(lineOfSlot(record));
+    this.#lines.detachBucket(line);
+    if (line.account !== undefined && at !== undefined) this.#owe(line, by * width, at);
+    line.inFlight += by * width;
+    line.ofClass.inFlight += by * width;
     this.#inFlight += by * width;
     this.widths.add(width, by);
     if (isProbe) this.#probes += by;
@@ -318,9 +318,9 @@ export class BookIndex {
    * leases have no instance, do not. This corrects the use for the time since `at`; the next charge stores it. If a
    * direct caller's release is not the last of several commits, `at` is that of the last one.
    */
-  #owe(bucket: Line, by: number, at: number): void {
-    const sinceMs = at - bucket.asOf;
-    if (sinceMs > 0) bucket.usedMs -= by * sinceMs;
+  #owe(line: Line, by: number, at: number): void {
+    const sinceMs = at - line.asOf;
+    if (sinceMs > 0) line.usedMs -= by * sinceMs;
   }
 
   /** Brings the ladder, the heaps and the sums up to date. */

@@ -58,8 +58,8 @@ function add(book: Book, line: string, units: number): void {
 }
 
 /** An account is not charged again: a bucket that returns may start below the meter, and a second charge would lift it. */
-function accountOf(book: Book, line: string): AccountRecord {
-  return book.index.bucket(line)?.account ?? charge(book, line);
+function accountOf(book: Book, name: string): AccountRecord {
+  return book.index.line(name)?.account ?? charge(book, name);
 }
 
 function atLeast1(amount: number): number {

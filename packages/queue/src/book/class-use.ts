@@ -133,7 +133,7 @@ function chargePerWeight({ charged = 0, weight }: ClassUse): number {
 export function hasClasses(book: Book, joining = DEFAULT_CLASS): boolean {
   if (book.policy.classes !== undefined || joining !== DEFAULT_CLASS) return true;
   if (book.head.classes === undefined) return false;
-  for (const { isIdle, ofClass } of book.index.buckets) if (!isIdle && ofClass.name !== DEFAULT_CLASS) return true;
+  for (const { isIdle, ofClass } of book.index.lines) if (!isIdle && ofClass.name !== DEFAULT_CLASS) return true;
   return false;
 }
 

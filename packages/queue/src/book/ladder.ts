@@ -206,12 +206,13 @@ export class Ladder {
   }
 
   enter(entry: WaiterEntry): void {
-    const { record, bucket } = entry;
+    const { record } = entry;
+    const { name: ofClass } = entry.line.ofClass;
     const rungs: Rung[] = [];
     for (const key of this.#keys ?? []) {
       const value = rungValue(key, record);
       if (value === undefined) continue;
-      const line = this.#lineOf(key.name, value, bucket.ofClass.name);
+      const line = this.#lineOf(key.name, value, ofClass);
       line.climbers++;
       rungs.push({ entry, line, rungIndex: -1 });
     }

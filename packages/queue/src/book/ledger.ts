@@ -2,9 +2,9 @@ import { levelOf } from "../order/order.ts";
 import type { Line } from "./line.ts";
 
 /**
- * The sums over the buckets of a host that the order needs. `recount` keeps each of them correct:
- *   LEDGER1 demand = the slots that active buckets could hold, each up to its own limit; activeWeight = the sum of their weights
- *   LEDGER2 contendingWeight, contendingHeld = sums over the buckets that wait and are below their limit
+ * The sums over the lines of a host that the order needs. `recount` keeps each of them correct:
+ *   LEDGER1 demand = the slots that active lines could hold, each up to its own limit; activeWeight = the sum of their weights
+ *   LEDGER2 contendingWeight, contendingHeld = sums over the lines that wait and are below their limit
  * The sums are derived and never stored. Two instances may differ in the last bits of a sum of fractions; that changes
  * no record.
  */
@@ -15,28 +15,28 @@ export class Ledger {
   contendingHeld = 0;
   #active = 0;
 
-  /** Whether a bucket holds slots or waits. */
+  /** Whether a line holds slots or waits. */
   get isActive(): boolean {
     return this.#active > 0;
   }
 
-  /** Call after any change of the bucket. */
-  recount(bucket: Line): void {
-    const { inFlight, limit, waiting, weight, isActive, contends } = bucket;
+  /** Call after any change of the line. */
+  recount(line: Line): void {
+    const { inFlight, limit, waiting, weight, isActive, contends } = line;
     const activeWeight = isActive ? weight : 0;
     const demand = Math.min(limit, waiting + inFlight);
     const contendingWeight = contends ? weight : 0;
     const contendingHeld = contends ? inFlight : 0;
-    if (bucket.addsWeight > 0 !== isActive) this.#active += isActive ? 1 : -1;
-    this.activeWeight += activeWeight - bucket.addsWeight;
-    this.demand += demand - bucket.addsDemand;
-    this.contendingWeight += contendingWeight - bucket.addsContendingWeight;
-    this.contendingHeld += contendingHeld - bucket.addsContendingHeld;
-    bucket.addsWeight = activeWeight;
-    bucket.addsDemand = demand;
-    bucket.addsContendingWeight = contendingWeight;
-    bucket.addsContendingHeld = contendingHeld;
-    // Sums of fractions drift. While no bucket is active, their exact values are known.
+    if (line.addsWeight > 0 !== isActive) this.#active += isActive ? 1 : -1;
+    this.activeWeight += activeWeight - line.addsWeight;
+    this.demand += demand - line.addsDemand;
+    this.contendingWeight += contendingWeight - line.addsContendingWeight;
+    this.contendingHeld += contendingHeld - line.addsContendingHeld;
+    line.addsWeight = activeWeight;
+    line.addsDemand = demand;
+    line.addsContendingWeight = contendingWeight;
+    line.addsContendingHeld = contendingHeld;
+    // Sums of fractions drift. While no line is active, their exact values are known.
     if (this.#active === 0) this.activeWeight = this.contendingWeight = 0;
   }
 

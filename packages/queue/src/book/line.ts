@@ -9,7 +9,7 @@ import type { AccountRecord, WaiterRecord } from "./records.ts";
 /** A waiter with its positions in the heaps of its bucket. */
 export interface WaiterEntry {
   record: WaiterRecord;
-  readonly bucket: Line;
+  readonly line: Line;
   /** How many slots it needs. */
   width: number;
   /** A slot is offered to it. */

@@ -1,17 +1,17 @@
 import { IndexedHeap } from "slotkeeper/parts";
 import type { Line } from "./line.ts";
 
-/** The buckets that wait for a time to pass: in their cooldown, or idle with an account. Cost: O(log n) each. */
+/** The lines that wait for a time to pass: in their cooldown, or idle with an account. Cost: O(log n) each. */
 export class RestingLines {
   // Created when first needed: a host that is used once needs none of these, and a new host should cost little.
-  /** Buckets in their cooldown that are wanted (`Line.isWanted`), the one that ends first first. */
+  /** Lines in their cooldown that are wanted (`Line.isWanted`), the one that ends first first. */
   #cooling: IndexedHeap<"coolIndex", Line> | undefined;
-  /** Buckets without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
+  /** Lines without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
   #idle: IndexedHeap<"idleIndex", Line> | undefined;
-  /** Buckets without slots or waiters whose account has other numbers; the one idle for the longest time first. */
+  /** Lines without slots or waiters whose account has other numbers; the one idle for the longest time first. */
   #resting: IndexedHeap<"restIndex", Line> | undefined;
 
-  /** When the first cooldown of a bucket that is wanted ends. */
+  /** When the first cooldown of a line that is wanted ends. */
   get nextCoolAt(): number | undefined {
     return this.#cooling?.peek()?.coolsUntil;
   }
@@ -24,25 +24,25 @@ export class RestingLines {
     return this.#resting?.peek();
   }
 
-  remove(bucket: Line): void {
-    this.#cooling?.remove(bucket);
-    this.#idle?.remove(bucket);
-    this.#resting?.remove(bucket);
+  remove(line: Line): void {
+    this.#cooling?.remove(line);
+    this.#idle?.remove(line);
+    this.#resting?.remove(line);
   }
 
-  cools(bucket: Line): void {
+  cools(line: Line): void {
     this.#cooling ??= new IndexedHeap("coolIndex", coolsBefore);
-    this.#cooling.push(bucket);
+    this.#cooling.push(line);
   }
 
-  rests(bucket: Line): void {
-    if (bucket.hasNumbers) {
+  rests(line: Line): void {
+    if (line.hasNumbers) {
       this.#resting ??= new IndexedHeap("restIndex", isLongerIdle);
-      this.#resting.push(bucket);
+      this.#resting.push(line);
       return;
     }
     this.#idle ??= new IndexedHeap("idleIndex", isNearer);
-    this.#idle.push(bucket);
+    this.#idle.push(line);
   }
 }
 

@@ -26,21 +26,21 @@ interface StartLevel {
 /** Charges the bucket up to now. Opens an account if there is none. */
 export function charge(book: Book, name: string, weight?: number, level: StartLevel = {}): AccountRecord {
   book.runMeter();
-  const bucket = book.index.bucket(name);
-  const ofClass = bucket?.ofClass.name ?? partsOfLine(name)[0];
-  if (bucket?.isActive !== true) startClass(book, ofClass, level.ofClass);
+  const line = book.index.line(name);
+  const ofClass = line?.ofClass.name ?? partsOfLine(name)[0];
+  if (line?.isActive !== true) startClass(book, ofClass, level.ofClass);
   const { meterAt: at } = book.head;
   const meter = meterOf(book, ofClass);
   const progress = Math.min(meter, level.ofLine ?? meter);
-  const account = bucket?.account;
-  const nextWeight = weight ?? bucket?.weight ?? 1;
+  const account = line?.account;
+  const nextWeight = weight ?? line?.weight ?? 1;
   let usedMs = progress * nextWeight;
-  if (bucket !== undefined && account !== undefined) {
-    const used = bucket.usedMs + bucket.inFlight * Math.max(0, at - bucket.asOf);
-    if (bucket.isActive) usedMs = reweighed(used, bucket.weight, nextWeight, meter);
-    else if (!isPassed(book, bucket)) usedMs = Math.max(used, usedMs);
+  if (line !== undefined && account !== undefined) {
+    const used = line.usedMs + line.inFlight * Math.max(0, at - line.asOf);
+    if (line.isActive) usedMs = reweighed(used, line.weight, nextWeight, meter);
+    else if (!isPassed(book, line)) usedMs = Math.max(used, usedMs);
   }
-  // Already charged for this time: most decisions touch a bucket more than once.
+  // Already charged for this time: most decisions touch a line more than once.
   if (account?.asOf === at && account.usedMs === usedMs && account.weight === nextWeight) return account;
   const units = account?.charged && account.charged * (nextWeight / account.weight);
   const charged: AccountRecord = {
@@ -63,8 +63,8 @@ export function charge(book: Book, name: string, weight?: number, level: StartLe
  * advanced, which must not put it behind waiters that came later.
  */
 export function join(book: Book, name: string, weight: number, isReturning = false): void {
-  const bucket = book.index.bucket(name);
-  if (bucket?.account !== undefined && bucket.isActive && bucket.weight === weight) return;
+  const line = book.index.line(name);
+  if (line?.account !== undefined && line.isActive && line.weight === weight) return;
   charge(book, name, weight, isReturning ? returnLevel(book, name) : undefined);
 }
 
@@ -79,8 +79,8 @@ function returnLevel(book: Book, name: string): StartLevel {
 
 /** Whether the line is in zone 0 or 1 of the order of its class. */
 export function isInShare(book: Book, name: string): boolean {
-  const bucket = book.index.bucket(name);
-  return bucket !== undefined && ownsPart(bucket, sharesIn(book, bucket.ofClass.name));
+  const line = book.index.line(name);
+  return line !== undefined && ownsPart(line, sharesIn(book, line.ofClass.name));
 }
 
 /**
@@ -88,28 +88,28 @@ export function isInShare(book: Book, name: string): boolean {
  * the account says when that was. A bucket whose waiters all stand at keys is idle.
  */
 export function leave(book: Book, name: string): void {
-  const bucket = book.index.bucket(name);
-  if (bucket?.hasNumbers === true && bucket.isActive) charge(book, name);
+  const line = book.index.line(name);
+  if (line?.hasNumbers === true && line.isActive) charge(book, name);
 }
 
 /** Deletes the account of a bucket without slots or waiters if that changes no decision (USE4). */
 export function retire(book: Book, name: string): void {
-  const bucket = book.index.bucket(name);
-  if (bucket?.account === undefined || bucket.isActive || bucket.hasNumbers) return;
-  if (isPassed(book, bucket)) book.del("account", name);
+  const line = book.index.line(name);
+  if (line?.account === undefined || line.isActive || line.hasNumbers) return;
+  if (isPassed(book, line)) book.del("account", name);
 }
 
 /** Deletes the other numbers of buckets that were idle for `idleMs`, and idle accounts that the meter has passed. */
 export function retireIdle(book: Book, idleMs: number): void {
   for (const { name } of book.index.classes) {
     const resting = () => book.index.ofClass(name)?.resting;
-    for (let bucket = resting()?.nextResting; bucket?.account !== undefined; bucket = resting()?.nextResting) {
-      if (book.now - bucket.asOf < idleMs) break;
-      book.put({ ...bucket.account, refusedAt: undefined, weighted: undefined, charged: undefined });
+    for (let line = resting()?.nextResting; line?.account !== undefined; line = resting()?.nextResting) {
+      if (book.now - line.asOf < idleMs) break;
+      book.put({ ...line.account, refusedAt: undefined, weighted: undefined, charged: undefined });
     }
-    for (let bucket = resting()?.nextIdle; bucket?.account !== undefined; bucket = resting()?.nextIdle) {
-      if (!isPassed(book, bucket)) break;
-      book.del("account", bucket.name);
+    for (let line = resting()?.nextIdle; line?.account !== undefined; line = resting()?.nextIdle) {
+      if (!isPassed(book, line)) break;
+      book.del("account", line.name);
     }
   }
   retireClasses(book, idleMs);

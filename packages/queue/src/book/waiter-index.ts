@@ -8,13 +8,13 @@ import { isYounger, type Line, type WaiterEntry } from "./line.ts";
 import { lineOfWaiter } from "./line-name.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
 
-/** What the index of waiters needs from the index of buckets. */
-interface Buckets {
+/** What the index of waiters needs from the index of the book. */
+interface LinesOfHost {
   /** The line of this name. */
   open(name: string): Line;
   allClasses(): readonly ClassIndex[];
-  /** Call before anything about the bucket changes. */
-  detach(bucket: Line): void;
+  /** Call before anything about the line changes. */
+  detach(line: Line): void;
   hasOffer(session: string): boolean;
   /** When the budgets of the value can pay for the waiter; 0: now. */
   payableAt(use: KeyUse, waiter: WaiterRecord): number;
@@ -27,7 +27,7 @@ interface Buckets {
  * no room (`ladder.ts`). Derived from the records and the time. Cost: O(log n) for each change of a waiter.
  */
 export class WaiterIndex {
-  readonly #buckets: Buckets;
+  readonly #lines: LinesOfHost;
   readonly #waiters = new SmallMap<string, WaiterEntry>();
   readonly #byInstance = new SmallMap<string, number>();
   #absent: Set<string> | undefined;
@@ -35,8 +35,8 @@ export class WaiterIndex {
   /** Created when first needed: most hosts have no keys. */
   #ladder: Ladder | undefined;
 
-  constructor(buckets: Buckets) {
-    this.#buckets = buckets;
+  constructor(lines: LinesOfHost) {
+    this.#lines = lines;
   }
 
   get ladder(): Ladder | undefined {
@@ -68,7 +68,7 @@ export class WaiterIndex {
   useTime(now: number, collectMs: number): void {
     this.#time = { now, collectMs };
     this.#ladder?.useTime(now, collectMs);
-    for (const { away } of this.#buckets.allClasses())
+    for (const { away } of this.#lines.allClasses())
       for (let entry = away?.peek(); entry !== undefined && this.#isGone(entry); entry = away?.peek())
         this.#replace(entry, entry.record);
   }
@@ -80,8 +80,8 @@ export class WaiterIndex {
       this.#count(after?.instance, 1);
     }
     let entry = this.#waiters.get(key);
-    const line = after && lineOfWaiter(after);
-    if (entry !== undefined && line === entry.bucket.name) {
+    const name = after && lineOfWaiter(after);
+    if (entry !== undefined && name === entry.line.name) {
       if (after !== undefined && this.#getsPlace(entry, after)) this.#enterPool(entry, after);
       else this.#replace(entry, after);
       return;
@@ -90,8 +90,8 @@ export class WaiterIndex {
       this.#waiters.delete(key);
       this.#replace(entry, undefined);
     }
-    if (after === undefined || line === undefined) return;
-    entry = newEntry(after, this.#buckets.open(line));
+    if (after === undefined || name === undefined) return;
+    entry = newEntry(after, this.#lines.open(name));
     this.#waiters.set(key, entry);
     this.#replace(entry, after);
   }
@@ -121,34 +121,34 @@ export class WaiterIndex {
 
   /** Whether a waiter that waits for a place gets one, and nothing else changes. */
   #getsPlace(entry: WaiterEntry, after: WaiterRecord): boolean {
-    const { record: before, bucket, isOffered } = entry;
-    if (!after.isInside || !bucket.outside.has(entry) || isOffered || this.#isAbsent(entry)) return false;
+    const { record: before, line, isOffered } = entry;
+    if (!after.isInside || !line.outside.has(entry) || isOffered || this.#isAbsent(entry)) return false;
     const isSame = before.arrivedAt === after.arrivedAt && before.deadlineAt === after.deadlineAt;
     return isSame && before.instance === after.instance && after.awayAt === undefined && before.demand === after.demand;
   }
 
   /** It keeps its rungs, and need not climb the ladder again. */
   #enterPool(entry: WaiterEntry, after: WaiterRecord): void {
-    const { bucket } = entry;
-    this.#buckets.detach(bucket);
-    bucket.outside.remove(entry);
+    const { line } = entry;
+    this.#lines.detach(line);
+    line.outside.remove(entry);
     entry.record = after;
-    bucket.young.push(entry);
-    this.#buckets.widths.add(entry.width, 1);
-    addWaiting(bucket, entry.width);
-    bucket.ready.push(entry);
+    line.young.push(entry);
+    this.#lines.widths.add(entry.width, 1);
+    addWaiting(line, entry.width);
+    line.ready.push(entry);
   }
 
   #replace(entry: WaiterEntry, after: WaiterRecord | undefined): void {
-    const { bucket } = entry;
-    this.#buckets.detach(bucket);
-    if (bucket.young.has(entry)) this.#buckets.widths.add(entry.width, -1);
-    if (bucket.young.has(entry) && !entry.isOffered) addWaiting(bucket, -entry.width);
-    bucket.ready.remove(entry);
-    bucket.young.remove(entry);
-    bucket.outside.remove(entry);
+    const { line } = entry;
+    this.#lines.detach(line);
+    if (line.young.has(entry)) this.#lines.widths.add(entry.width, -1);
+    if (line.young.has(entry) && !entry.isOffered) addWaiting(line, -entry.width);
+    line.ready.remove(entry);
+    line.young.remove(entry);
+    line.outside.remove(entry);
     this.#ladder?.leave(entry);
-    const { heldBack, away, gone } = bucket.ofClass;
+    const { heldBack, away, gone } = line.ofClass;
     heldBack?.remove(entry);
     away?.remove(entry);
     gone?.remove(entry);
@@ -157,19 +157,19 @@ export class WaiterIndex {
   }
 
   #place(entry: WaiterEntry, after: WaiterRecord): void {
-    const { bucket } = entry;
+    const { line } = entry;
     entry.record = after;
     entry.width = widthOf(after.demand);
-    entry.isOffered = this.#buckets.hasOffer(after.key);
+    entry.isOffered = this.#lines.hasOffer(after.key);
     if (!after.isInside) {
       this.#placeOutside(entry);
       return;
     }
-    bucket.young.push(entry);
-    this.#buckets.widths.add(entry.width, 1);
+    line.young.push(entry);
+    this.#lines.widths.add(entry.width, 1);
     if (entry.isOffered) return;
-    addWaiting(bucket, entry.width);
-    const { ofClass } = bucket;
+    addWaiting(line, entry.width);
+    const { ofClass } = line;
     if (this.#isGone(entry)) {
       ofClass.gone ??= new IndexedHeap("goneIndex", isLongerAway);
       ofClass.gone.push(entry);
@@ -189,7 +189,7 @@ export class WaiterIndex {
   #ladderOf(): Ladder {
     if (this.#ladder === undefined) {
       this.#ladder = new Ladder({
-        payableAt: (use, waiter) => this.#buckets.payableAt(use, waiter),
+        payableAt: (use, waiter) => this.#lines.payableAt(use, waiter),
         through: (entry) => this.#through(entry),
         steppedBack: (entry) => this.#steppedBack(entry),
       });
@@ -207,19 +207,19 @@ export class WaiterIndex {
   }
 
   #through(entry: WaiterEntry): void {
-    const { bucket } = entry;
-    this.#buckets.detach(bucket);
-    bucket.ofClass.heldBack?.remove(entry);
+    const { line } = entry;
+    this.#lines.detach(line);
+    line.ofClass.heldBack?.remove(entry);
     this.#unpark(entry);
-    if (entry.record.isInside) bucket.ready.push(entry);
-    else bucket.outside.push(entry);
+    if (entry.record.isInside) line.ready.push(entry);
+    else line.outside.push(entry);
   }
 
   #steppedBack(entry: WaiterEntry): void {
-    const { bucket } = entry;
-    this.#buckets.detach(bucket);
-    bucket.ready.remove(entry);
-    bucket.outside.remove(entry);
+    const { line } = entry;
+    this.#lines.detach(line);
+    line.ready.remove(entry);
+    line.outside.remove(entry);
     this.#holdBack(entry);
   }
 
@@ -228,7 +228,7 @@ export class WaiterIndex {
       this.#park(entry);
       return;
     }
-    const { ofClass } = entry.bucket;
+    const { ofClass } = entry.line;
     ofClass.heldBack ??= new IndexedHeap("heldBackIndex", isYounger);
     ofClass.heldBack.push(entry);
   }
@@ -243,9 +243,9 @@ export class WaiterIndex {
     entry.isParked = false;
   }
 
-  #countParked({ bucket, record }: WaiterEntry, by: 1 | -1): void {
-    bucket.parked += by;
-    if (record.awayAt === undefined) bucket.parkedPresent += by;
+  #countParked({ line, record }: WaiterEntry, by: 1 | -1): void {
+    line.parked += by;
+    if (record.awayAt === undefined) line.parkedPresent += by;
   }
 
   #isGone({ record: { awayAt } }: WaiterEntry): boolean {
@@ -265,10 +265,10 @@ export class WaiterIndex {
   }
 }
 
-function newEntry(record: WaiterRecord, bucket: Line): WaiterEntry {
+function newEntry(record: WaiterRecord, line: Line): WaiterEntry {
   return {
     record,
-    bucket,
+    line,
     width: 1,
     isOffered: false,
     isParked: false,
@@ -283,9 +283,9 @@ function newEntry(record: WaiterRecord, bucket: Line): WaiterEntry {
   };
 }
 
-function addWaiting(bucket: Line, by: number): void {
-  bucket.waiting += by;
-  bucket.ofClass.waiting += by;
+function addWaiting(line: Line, by: number): void {
+  line.waiting += by;
+  line.ofClass.waiting += by;
 }
 
 function isLongerAway(a: WaiterEntry, b: WaiterEntry): boolean {

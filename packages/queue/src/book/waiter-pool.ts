@@ -49,30 +49,30 @@ export class WaiterPool {
   }
 
   /** Call `leave` before and `enter` after any change of the bucket's places or of its waiters outside. */
-  leave(bucket: Line): void {
-    this.#size -= bucket.places;
-    this.#largest?.remove(bucket);
-    this.#fewest?.remove(bucket);
-    this.#stuck?.remove(bucket);
-    this.#grantable?.remove(bucket);
+  leave(line: Line): void {
+    this.#size -= line.places;
+    this.#largest?.remove(line);
+    this.#fewest?.remove(line);
+    this.#stuck?.remove(line);
+    this.#grantable?.remove(line);
   }
 
-  enter(bucket: Line): void {
-    this.#size += bucket.places;
-    if (bucket.places > 0) {
+  enter(line: Line): void {
+    this.#size += line.places;
+    if (line.places > 0) {
       this.#largest ??= new IndexedHeap("largestIndex", losesBefore);
-      this.#largest.push(bucket);
-      if (bucket.waiting > 0 && !bucket.isGrantable) {
+      this.#largest.push(line);
+      if (line.waiting > 0 && !line.isGrantable) {
         this.#stuck ??= new IndexedHeap("stuckIndex", losesBefore);
-        this.#stuck.push(bucket);
+        this.#stuck.push(line);
       }
     }
-    if (bucket.outsiders > 0) {
+    if (line.outsiders > 0) {
       this.#fewest ??= new IndexedHeap("fewestIndex", entersBefore);
-      this.#fewest.push(bucket);
-      if (bucket.isGrantableOutside) {
+      this.#fewest.push(line);
+      if (line.isGrantableOutside) {
         this.#grantable ??= new IndexedHeap("grantableIndex", entersBefore);
-        this.#grantable.push(bucket);
+        this.#grantable.push(line);
       }
     }
   }
@@ -82,17 +82,17 @@ export class WaiterPool {
    * session that returns.
    */
   admits(
-    bucket: Places,
+    line: Places,
     policy: HostPolicy,
     returnedTo = Number.POSITIVE_INFINITY,
   ): { readonly isAdmitted: boolean; readonly displaces?: WaiterEntry } {
-    if (bucket.places >= bucketPlaces(policy, bucket)) return { isAdmitted: false };
+    if (line.places >= bucketPlaces(policy, line)) return { isAdmitted: false };
     if (!this.isFull(policy)) return { isAdmitted: true };
     const largest = this.#largest?.peek();
     const youngest = largest?.young.peek();
     if (largest === undefined || youngest === undefined) return { isAdmitted: false };
     const fewer = youngest.record.arrivedAt > returnedTo ? 1 : 2;
-    if (largest.places < bucket.places + fewer) return { isAdmitted: false };
+    if (largest.places < line.places + fewer) return { isAdmitted: false };
     return { isAdmitted: true, displaces: youngest };
   }
 
@@ -121,8 +121,8 @@ function firstToEnter(
   if (waiting === undefined || first === undefined) return undefined;
   if (first.places < bucketPlaces(policy, first)) return first.outside.peek();
   // The shared bucket has no limit of its own, so it may come after a bucket that is at its limit.
-  for (const bucket of waiting.values()) {
-    if (bucket.places < bucketPlaces(policy, bucket)) return bucket.outside.peek();
+  for (const line of waiting.values()) {
+    if (line.places < bucketPlaces(policy, line)) return line.outside.peek();
   }
   return undefined;
 }

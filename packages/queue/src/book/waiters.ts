@@ -32,7 +32,7 @@ export function addWaiter(book: Book, given: Omit<WaiterRecord, "kind" | "isInsi
     book.put(waiter);
     if (book.index.heldAt(waiter.key) !== undefined) return;
   }
-  const places = book.index.bucket(lineOfWaiter(waiter)) ?? { bucket: waiter.bucket, places: 0 };
+  const places = book.index.line(lineOfWaiter(waiter)) ?? { bucket: waiter.bucket, places: 0 };
   const pool = book.index.ofClass(classOf(waiter.demand))?.pool ?? EMPTY_POOL;
   const { isAdmitted, displaces } = pool.admits(places, book.policy, isReturning ? waiter.arrivedAt : undefined);
   if (displaces !== undefined) putOutside(book, displaces.record);

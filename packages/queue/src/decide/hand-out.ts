@@ -86,7 +86,7 @@ export function handOut(deciding: Deciding): void {
     const isFirst = waiter !== undefined && !fits(book, waiter);
     setFirst(book, isFirst ? waiter.key : undefined);
     if (waiter === undefined || isFirst) return;
-    order.granted(book, book.index.bucket(lineOfWaiter(waiter)) as Line);
+    order.granted(book, book.index.line(lineOfWaiter(waiter)) as Line);
     hand(deciding, waiter, isProbe);
     // The next of its keys moves on, and competes for the next slot.
     if (book.policy.keys !== undefined) admitWaiters(book, deciding.context.collectMs);
@@ -132,7 +132,7 @@ function refusePassedOver({ book, notes }: Deciding): void {
 /** A bucket is reported at most once between two of its grants, and at most once per cooldown (or 3 s). */
 function clearRefusal(book: Book, name: string): void {
   const { cooldownMs } = book.policy;
-  const refusedAt = book.index.bucket(name)?.account?.refusedAt ?? Number.POSITIVE_INFINITY;
+  const refusedAt = book.index.line(name)?.account?.refusedAt ?? Number.POSITIVE_INFINITY;
   if (book.now - refusedAt < (cooldownMs > 0 ? cooldownMs : REFUSED_MS)) return;
   book.put({ ...charge(book, name), refusedAt: undefined });
 }

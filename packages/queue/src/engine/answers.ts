@@ -115,8 +115,8 @@ export function blockedBy(host: Host, session: string, now: number): BlockedBy |
   if (book.isPaused) return "paused";
   const held = book.index.heldAt(session);
   if (held !== undefined) return `key:${held.key}`;
-  const bucket = book.index.bucket(lineOfWaiter(waiter));
-  if (bucket?.obstacle !== undefined) return bucket.obstacle;
+  const line = book.index.line(lineOfWaiter(waiter));
+  if (line?.obstacle !== undefined) return line.obstacle;
   if (isHeldByClass(book, waiter)) return "class";
   if (!waiter.isInside) return "waiter-pool";
   if (phaseFor(host.breaker(now), waiter.openMs) === "half-open") return "breaker";

@@ -33,7 +33,7 @@ export function lingerMs(input: Input, book: Book, { store, instance, isAlone }:
   if (!store.isShared || book.limits === undefined) return 0;
   if (input.kind === "release") return isAlone && book.size("waiter") === 0 ? LINGER_RELEASE_MS : 0;
   if (input.kind !== "arrive" || input.isReturning === true || book.canGrant) return 0;
-  if (book.index.bucket(lineOfWaiter(input))?.head !== undefined) return LINGER_BEHIND_OWN_MS;
+  if (book.index.line(lineOfWaiter(input))?.head !== undefined) return LINGER_BEHIND_OWN_MS;
   for (const other of book.index.instances) if (other !== instance) return LINGER_MS;
   return 0;
 }

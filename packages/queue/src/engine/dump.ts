@@ -160,7 +160,7 @@ function dumpHost(host: Host, engine: EngineContext): HostDump {
   return {
     ...glance(host, engine),
     buckets: Array.from(
-      host.book.index.buckets,
+      host.book.index.lines,
       ({ bucket, ofClass, places, outsiders, parked, inFlight, obstacle, weighted }) => ({
         bucket,
         class: ofClass.name,

@@ -92,7 +92,7 @@ function lineOf(lines: Map<string, LineCopy>, waiter: WaiterRecord, book: Book, 
   const name = lineOfWaiter(waiter);
   let line = lines.get(name);
   if (line === undefined) {
-    const { inFlight = 0, weight = 1, usedMs = 0, asOf = now, weighted, charged = 0 } = book.index.bucket(name) ?? {};
+    const { inFlight = 0, weight = 1, usedMs = 0, asOf = now, weighted, charged = 0 } = book.index.line(name) ?? {};
     const rank = { inFlight, weight, usedMs, asOf, weighted, charged, headAt: 0, headKey: "", headWidth: 1 };
     line = {
       ...rank,

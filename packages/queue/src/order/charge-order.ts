@@ -29,11 +29,11 @@ export class ChargeOrder extends PlainOrder {
 
   /** CORDER2. */
   override join(book: Book, name: string): void {
-    const bucket = book.index.bucket(name);
-    if (bucket === undefined || bucket.waiting > 0) return;
+    const line = book.index.line(name);
+    if (line === undefined || line.waiting > 0) return;
     const first = this.first(book);
-    const start = first === undefined ? lastChargeLevel(book, bucket.ofClass.name) : chargePerWeight(first);
-    if (chargePerWeight(bucket) < start) raiseTo(book, name, start);
+    const start = first === undefined ? lastChargeLevel(book, line.ofClass.name) : chargePerWeight(first);
+    if (chargePerWeight(line) < start) raiseTo(book, name, start);
   }
 }
 

@@ -72,7 +72,7 @@ function summary({ index }: Book): Record<string, number | string | undefined> {
   for (const { ofClass, use, waiting, passed } of index.ladder?.lines ?? []) {
     flat[`${ofClass} ${use.name} ${use.value}`] = `${use.inFlight} ${waiting.size} ${passed?.entry.record.key}`;
   }
-  for (const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders } of index.buckets) {
+  for (const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders } of index.lines) {
     const numbers = { weight, inFlight, usedMs, asOf, waiting, places, outsiders };
     for (const [key, value] of Object.entries(numbers)) flat[`${name}.${key}`] = value;
   }

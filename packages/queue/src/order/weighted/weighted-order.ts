@@ -74,12 +74,12 @@ export class WeightedOrder implements Order {
 
   join(book: Book, name: string): void {
     this.#cold.join(book, name);
-    const bucket = book.index.bucket(name);
-    if (bucket === undefined || bucket.waiting > 0) return;
+    const line = book.index.line(name);
+    if (line === undefined || line.waiting > 0) return;
     const { turnAt } = book.head.weighted ?? NEW_HEAD;
     const first = this.#hot.first(book);
     const start = Math.max(turnAt, first === undefined ? 0 : virtualTime(first));
-    if (virtualTime(bucket) < start) putLine(book, bucket, { virtualTime: start });
+    if (virtualTime(line) < start) putLine(book, line, { virtualTime: start });
   }
 
   granted(book: Book, line: Line): void {
