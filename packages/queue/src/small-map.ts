@@ -1,5 +1,5 @@
 /**
- * A map for collections that usually have no entry or one: the leases, waiters or buckets of a host. With up to one
+ * A map for collections that usually have no entry or one: the leases, waiters or lines of a host. With up to one
  * entry it needs no hash table. A built-in `Map` does: an empty one takes 200 bytes, and it creates a new table
  * whenever its last entry is deleted. With `Map`s an idle host takes 5.7 kB instead of 4.1.
  */

@@ -32,11 +32,10 @@ export interface Payer {
 }
 
 /**
- * Answers the questions of a decision without a search through the records: which bucket is next, what ends next, which
+ * Answers the questions of a decision without a search through the records: which line is next, what ends next, which
  * waiter may enter the pool.
  * The index is derived from the records. `set` applies one change of a record; the order of changes does not matter.
- * The number of slots of a bucket is correct immediately. Heaps and sums over buckets are updated when they are next
- * read.
+ * The numbers of slots are correct immediately. Heaps and sums over lines are updated when they are next read.
  * Cost: O(log n) each.
  */
 export class BookIndex {
@@ -132,7 +131,7 @@ export class BookIndex {
     return this.#endings.nextEnd;
   }
 
-  /** When the first cooldown of a bucket that is wanted ends. */
+  /** When the first cooldown of a line that is wanted ends. */
   get nextCoolAt(): number | undefined {
     let first: number | undefined;
     for (const { resting } of this.classes) {
@@ -314,7 +313,7 @@ export class BookIndex {
   }
 
   /**
-   * A decision charges the account of a bucket before it changes the number of its slots. Direct SQL callers, whose
+   * A decision charges the account of a line before it changes the number of its slots. Direct SQL callers, whose
    * leases have no instance, do not. This corrects the use for the time since `at`; the next charge stores it. If a
    * direct caller's release is not the last of several commits, `at` is that of the last one.
    */

@@ -74,7 +74,7 @@ export class Book {
     const book = new Book(host, head.now);
     book.#tag = tag;
     book.#head = book.#headBefore = head;
-    // Accounts first: the use of a bucket by its leases is calculated from its account.
+    // Accounts first: the use of a line by its leases is calculated from its account.
     for (const record of records)
       if (record.kind === "limits" || record.kind === "account") book.#set(record.kind, record.key, record);
     for (const record of records)

@@ -12,12 +12,12 @@ import { charge } from "./use.ts";
  * CHARGED1 A grant or an offer adds its cost of the budget, at least 1. A settlement replaces that by what was used, at
  *   least 1. What is given back is subtracted again.
  * CHARGED2 A changed weight keeps the charge per weight (`use.ts`). A charge is kept for `idleMs` after the last waiter of
- *   its bucket.
+ *   its line.
  * CHARGED3 If the order changes, all accounts start at zero (`startAccounts` in `use.ts`), and grants from before correct
  *   nothing.
  */
 
-/** What a grant adds to the charge of its bucket. */
+/** What a grant adds to the charge of its line. */
 export function unitsOf({ order, budgets }: HostPolicy, cost: Costs | undefined): number {
   const name = budgetOfOrder(order) ?? "";
   return atLeast1(amountOf(cost, name) ?? budgets?.[name]?.default ?? 0);
@@ -57,7 +57,7 @@ function add(book: Book, line: string, units: number): void {
   book.put({ ...account, charged: Math.max(0, (account.charged ?? 0) + units) });
 }
 
-/** An account is not charged again: a bucket that returns may start below the meter, and a second charge would lift it. */
+/** An account is not charged again: a line that returns may start below the meter, and a second charge would lift it. */
 function accountOf(book: Book, name: string): AccountRecord {
   return book.index.line(name)?.account ?? charge(book, name);
 }

@@ -10,7 +10,7 @@ export interface ClassView extends ClassPolicy {
   readonly inFlight: number;
   /** Waiters of the whole fleet. */
   readonly waiting: number;
-  /** The fair meter of its buckets. Absent: it was not used yet. */
+  /** The fair meter of its lines. Absent: it was not used yet. */
   readonly progressMs?: number;
   /** The slots that are its share now. */
   readonly share: number;

@@ -36,7 +36,7 @@ export function isSpaced(host: HostState, now: number): boolean {
 }
 
 /**
- * Whether the host can be forgotten without a change of any answer or count. Only fairness is affected: a bucket that was
+ * Whether the host can be forgotten without a change of any answer or count. Only fairness is affected: a line that was
  * ahead of the meter starts again at the meter. This is the only rule: decisions and stores read it. SQL has the same one
  * (`slotkeeper_is_unused`), and the conformance suite of stores compares them.
  *

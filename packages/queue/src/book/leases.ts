@@ -19,7 +19,7 @@ import { charge, retire } from "./use.ts";
  * | held     | released, revoked, expired, or never fetched   | free                                          |
  * | ending   | `endsAt` passed                                | free                                          |
  *
- * LEASE1 The account of a bucket is charged before the number of its slots changes (USE2).
+ * LEASE1 The account of a line is charged before the number of its slots changes (USE2).
  * LEASE2 After its lease ends, a session is kept as `released` until its deadline, unless its client never got the
  *   slot.
  * LEASE3 Every lease gets a fence above all earlier ones, and at least the time in microseconds. So a store that lost

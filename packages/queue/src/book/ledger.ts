@@ -2,9 +2,10 @@ import { levelOf } from "../order/order.ts";
 import type { Line } from "./line.ts";
 
 /**
- * The sums over the lines of a host that the order needs. `recount` keeps each of them correct:
- *   LEDGER1 demand = the slots that active lines could hold, each up to its own limit; activeWeight = the sum of their weights
- *   LEDGER2 contendingWeight, contendingHeld = sums over the lines that wait and are below their limit
+ * The sums over the lines of a class that the order needs. `recount` keeps each of them correct:
+ *   LEDGER1 demand = the slots that active lines could hold, each up to the limit of its bucket;
+ *     activeWeight = the sum of their weights
+ *   LEDGER2 contendingWeight, contendingHeld = sums over the lines that wait and whose bucket is below its limit
  * The sums are derived and never stored. Two instances may differ in the last bits of a sum of fractions; that changes
  * no record.
  */

@@ -6,7 +6,7 @@ import type { ClassIndex } from "./class-index.ts";
 import type { Rung } from "./ladder.ts";
 import type { AccountRecord, WaiterRecord } from "./records.ts";
 
-/** A waiter with its positions in the heaps of its bucket. */
+/** A waiter with its positions in the heaps of its line. */
 export interface WaiterEntry {
   record: WaiterRecord;
   readonly line: Line;
@@ -71,7 +71,7 @@ export class Line implements RankedLine {
   parked = 0;
   /** Of these, those whose client is present. A grant of the same decision may give their key room, and them a place. */
   parkedPresent = 0;
-  /** The bucket has changed. It is in no heap of the book until the index is next read. */
+  /** It has changed, and is in no heap of the book until the index is next read. */
   isDirty = false;
   // Positions in the heaps of the book.
   largestIndex = -1;
@@ -131,7 +131,7 @@ export class Line implements RankedLine {
     return this.waiting + this.outsiders + this.parkedPresent > 0;
   }
 
-  /** Layer 3 of the funnel: why the bucket itself may not get the slots that its oldest waiter needs. */
+  /** Layer 3 of the funnel: why the bucket itself may not get the slots that the oldest waiter here needs. */
   get obstacle(): "ip-limit" | "cooldown" | undefined {
     return this.obstacleFor(this.headWidth);
   }

@@ -122,7 +122,7 @@ export interface AccountRecord {
   /** Slot-milliseconds used up to `asOf`; from there on each slot it holds adds one per millisecond. */
   readonly usedMs: number;
   readonly asOf: number;
-  /** When the bucket was last passed over for its limit or cooldown, and that was reported. */
+  /** When the line was last passed over for the limit or cooldown of its bucket, and that was reported. */
   readonly refusedAt?: number | undefined;
   readonly weighted?: WeightedLine | undefined;
   /** What the order by a budget has charged it (`charged.ts`). Absent: nothing, or another order. */
@@ -236,7 +236,7 @@ export interface Head {
   readonly first?: string | undefined;
   /** When all budgets are full again. Until then the host is not forgotten. Absent: they are full. */
   readonly fullAt?: number | undefined;
-  /** With an order by a budget: the charge per weight of the bucket or class that got the last grant, before it. */
+  /** With an order by a budget: the charge per weight of the line or class that got the last grant, before it. */
   readonly chargeLevel?: number | undefined;
   /** The use of each class (`classes.ts`). Absent: the host has no classes. */
   readonly classes?: ClassUses | undefined;

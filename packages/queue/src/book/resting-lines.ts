@@ -1,10 +1,10 @@
 import { IndexedHeap } from "slotkeeper/parts";
 import type { Line } from "./line.ts";
 
-/** The lines that wait for a time to pass: in their cooldown, or idle with an account. Cost: O(log n) each. */
+/** The lines that wait for a time to pass: in a cooldown, or idle with an account. Cost: O(log n) each. */
 export class RestingLines {
   // Created when first needed: a host that is used once needs none of these, and a new host should cost little.
-  /** Lines in their cooldown that are wanted (`Line.isWanted`), the one that ends first first. */
+  /** Lines in a cooldown that are wanted (`Line.isWanted`), the one whose cooldown ends first first. */
   #cooling: IndexedHeap<"coolIndex", Line> | undefined;
   /** Lines without slots or waiters that are ahead of the meter; the one nearest to the meter first. */
   #idle: IndexedHeap<"idleIndex", Line> | undefined;

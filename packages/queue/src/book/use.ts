@@ -11,10 +11,10 @@ import type { AccountRecord } from "./records.ts";
  * `line-name.ts`; without classes a line is a bucket, and its meter that of the host.
  *
  * USE1 The meter uses the sums from before a change (BOOK3).
- * USE2 An account is charged before the number of slots of its bucket changes.
- * USE3 A bucket that becomes active starts at the meter, but never below its earlier use. If a session returns to its
- *   place, its bucket starts level with the best bucket that waits, where only the arrival time decides.
- * USE4 The account of an idle bucket that is not ahead of the meter is deleted: that changes no decision.
+ * USE2 An account is charged before the number of slots of its line changes.
+ * USE3 A line that becomes active starts at the meter, but never below its earlier use. If a session returns to its
+ *   place, its line starts level with the best line that waits, where only the arrival time decides.
+ * USE4 The account of an idle line that is not ahead of the meter is deleted: that changes no decision.
  */
 
 /** Where a session that returns starts: the use per weight of the best line of its class that waits, and of the best class. */
@@ -23,7 +23,7 @@ interface StartLevel {
   readonly ofClass?: number | undefined;
 }
 
-/** Charges the bucket up to now. Opens an account if there is none. */
+/** Charges the line up to now. Opens an account if there is none. */
 export function charge(book: Book, name: string, weight?: number, level: StartLevel = {}): AccountRecord {
   book.runMeter();
   const line = book.index.line(name);
@@ -58,7 +58,7 @@ export function charge(book: Book, name: string, weight?: number, level: StartLe
 }
 
 /**
- * Call before a waiter joins: opens the account of its bucket, with the weight of the waiter.
+ * Call before a waiter joins: opens the account of its line, with the weight of the waiter.
  * `isReturning`: the waiter had a place until its instance died, and was not in the book since. Meanwhile the meter
  * advanced, which must not put it behind waiters that came later.
  */
@@ -84,22 +84,22 @@ export function isInShare(book: Book, name: string): boolean {
 }
 
 /**
- * Call before a waiter leaves. The other numbers of an account are kept for `idleMs` after the bucket was last active, and
- * the account says when that was. A bucket whose waiters all stand at keys is idle.
+ * Call before a waiter leaves. The other numbers of an account are kept for `idleMs` after the line was last active, and
+ * the account says when that was. A line whose waiters all stand at keys is idle.
  */
 export function leave(book: Book, name: string): void {
   const line = book.index.line(name);
   if (line?.hasNumbers === true && line.isActive) charge(book, name);
 }
 
-/** Deletes the account of a bucket without slots or waiters if that changes no decision (USE4). */
+/** Deletes the account of a line without slots or waiters if that changes no decision (USE4). */
 export function retire(book: Book, name: string): void {
   const line = book.index.line(name);
   if (line?.account === undefined || line.isActive || line.hasNumbers) return;
   if (isPassed(book, line)) book.del("account", name);
 }
 
-/** Deletes the other numbers of buckets that were idle for `idleMs`, and idle accounts that the meter has passed. */
+/** Deletes the other numbers of lines that were idle for `idleMs`, and idle accounts that the meter has passed. */
 export function retireIdle(book: Book, idleMs: number): void {
   for (const { name } of book.index.classes) {
     const resting = () => book.index.ofClass(name)?.resting;
@@ -128,7 +128,7 @@ export function startAccounts(book: Book, isWithClasses: boolean): void {
   if (book.head.chargeLevel !== undefined) book.draft.chargeLevel = undefined;
 }
 
-/** Whether the meter has passed the use of an idle bucket. Then the use does not matter any more (USE4). */
+/** Whether the meter has passed the use of an idle line. Then the use does not matter any more (USE4). */
 function isPassed(book: Book, { usedMs, weight, ofClass }: Line): boolean {
   return usedMs <= meterOf(book, ofClass.name) * weight + ROUNDING_MS;
 }

@@ -13,29 +13,29 @@ interface Places {
  * Layer 2 of the funnel: which waiters have a place in the pool, and which one is next to get a place. Derived from the
  * records.
  *
- * WPOOL1 No bucket can fill the pool. A new waiter displaces the youngest waiter of the bucket with the most places, if
- *   its own bucket has at least two places fewer. The displaced waiter keeps its arrival time and waits outside. The
- *   difference is two because with one the two buckets would displace each other in turn. Of several largest buckets,
- *   the one with the youngest waiter loses.
- * WPOOL2 A free place goes to the bucket with the fewest places, and there to the oldest session.
- * WPOOL3 A session that returns after its instance died may displace a waiter that arrived after it, if its own bucket
- *   has fewer places than the bucket of that waiter. It had a place until its instance died.
+ * WPOOL1 No line can fill the pool. A new waiter displaces the youngest waiter of the line with the most places, if its
+ *   own line has at least two places fewer. The displaced waiter keeps its arrival time and waits outside. The
+ *   difference is two because with one the two lines would displace each other in turn. Of several largest lines, the
+ *   one with the youngest waiter loses.
+ * WPOOL2 A free place goes to the line with the fewest places, and there to the oldest session.
+ * WPOOL3 A session that returns after its instance died may displace a waiter that arrived after it, if its own line has
+ *   fewer places than the line of that waiter. It had a place until its instance died.
  * WPOOL4 A waiter whose client is away keeps its place only while no other waiter needs it. After `collectMs` it gives the
  *   place to a waiter outside whose client is present (`admitWaiters`). It keeps its arrival time, and waits for a place
  *   again when its client returns. So clients that vanished cannot fill the pool.
  * WPOOL5 If a slot is free and no waiter inside can have it, a waiter inside whose bucket is at its limit or in its
- *   cooldown gives its place to a waiter outside whose bucket could be granted (`swap`). So buckets that cannot be
+ *   cooldown gives its place to a waiter outside whose bucket could be granted (`swap`). So lines that cannot be
  *   granted do not hide one that can. While no slot is free, all keep their places: no waiter could be granted.
- * The shared bucket and named semaphores have no limit per bucket. Each class has a pool of its own. Cost: O(log buckets).
+ * The shared bucket and named semaphores have no limit per bucket. Each class has a pool of its own. Cost: O(log lines).
  */
 export class WaiterPool {
   #size = 0;
   // Created when first needed: many hosts never have a waiter.
   #largest: IndexedHeap<"largestIndex", Line> | undefined;
   #fewest: IndexedHeap<"fewestIndex", Line> | undefined;
-  /** Buckets inside that could not be granted. */
+  /** Lines inside that could not be granted. */
   #stuck: IndexedHeap<"stuckIndex", Line> | undefined;
-  /** Buckets outside that could be granted. */
+  /** Lines outside that could be granted. */
   #grantable: IndexedHeap<"grantableIndex", Line> | undefined;
 
   /** Waiters inside. */
@@ -48,7 +48,7 @@ export class WaiterPool {
     return (this.#fewest?.size ?? 0) > 0;
   }
 
-  /** Call `leave` before and `enter` after any change of the bucket's places or of its waiters outside. */
+  /** Call `leave` before and `enter` after any change of the line's places or of its waiters outside. */
   leave(line: Line): void {
     this.#size -= line.places;
     this.#largest?.remove(line);
@@ -78,7 +78,7 @@ export class WaiterPool {
   }
 
   /**
-   * Whether a new waiter of the bucket gets a place, and which waiter it displaces. `returnedTo`: the arrival time of a
+   * Whether a new waiter of the line gets a place, and which waiter it displaces. `returnedTo`: the arrival time of a
    * session that returns.
    */
   admits(
@@ -86,7 +86,7 @@ export class WaiterPool {
     policy: HostPolicy,
     returnedTo = Number.POSITIVE_INFINITY,
   ): { readonly isAdmitted: boolean; readonly displaces?: WaiterEntry } {
-    if (line.places >= bucketPlaces(policy, line)) return { isAdmitted: false };
+    if (line.places >= mostPlaces(policy, line)) return { isAdmitted: false };
     if (!this.isFull(policy)) return { isAdmitted: true };
     const largest = this.#largest?.peek();
     const youngest = largest?.young.peek();
@@ -119,15 +119,15 @@ function firstToEnter(
 ): WaiterEntry | undefined {
   const first = waiting?.peek();
   if (waiting === undefined || first === undefined) return undefined;
-  if (first.places < bucketPlaces(policy, first)) return first.outside.peek();
-  // The shared bucket has no limit of its own, so it may come after a bucket that is at its limit.
+  if (first.places < mostPlaces(policy, first)) return first.outside.peek();
+  // The line of the shared bucket has no limit of its own, so it may come after a line that is at its limit.
   for (const line of waiting.values()) {
-    if (line.places < bucketPlaces(policy, line)) return line.outside.peek();
+    if (line.places < mostPlaces(policy, line)) return line.outside.peek();
   }
   return undefined;
 }
 
-function bucketPlaces({ waitersPerBucket }: HostPolicy, { bucket }: Places): number {
+function mostPlaces({ waitersPerBucket }: HostPolicy, { bucket }: Places): number {
   return bucket === SHARED_BUCKET ? Number.POSITIVE_INFINITY : waitersPerBucket;
 }
 

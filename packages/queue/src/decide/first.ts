@@ -14,7 +14,7 @@ import { impossible } from "./impossible.ts";
  * it waits, no other waiter is granted. Otherwise narrow or cheap requests would take each slot and each unit that becomes
  * free, and a wide or expensive one would never be granted.
  *
- * FIRST1 Only the best-ranked waiter is first. One that lacks only slots is first only while its bucket and its class are
+ * FIRST1 Only the best-ranked waiter is first. One that lacks only slots is first only while its line and its class are
  *   in zone 0 or 1 of `order.ts`, or if the order is by a budget.
  * FIRST2 While there is a first, no other waiter and no direct caller is granted. Nothing is set aside for it.
  * FIRST3 Each decision finds it again. So it waits at most until `width` slots end and its budgets have refilled, or until

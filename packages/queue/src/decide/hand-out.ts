@@ -16,7 +16,7 @@ import { type Deciding, OFFER_MS, wakeInstance } from "./deciding.ts";
 import { endWaiter } from "./ends.ts";
 import { fits, isTooWide, mayBeFirst, setFirst } from "./first.ts";
 
-/** How often a bucket is reported as refused if there is no cooldown. */
+/** How often a line is reported as refused if there is no cooldown. */
 const REFUSED_MS = 3_000;
 
 /**
@@ -129,7 +129,7 @@ function refusePassedOver({ book, notes }: Deciding): void {
   }
 }
 
-/** A bucket is reported at most once between two of its grants, and at most once per cooldown (or 3 s). */
+/** A line is reported at most once between two of its grants, and at most once per cooldown (or 3 s). */
 function clearRefusal(book: Book, name: string): void {
   const { cooldownMs } = book.policy;
   const refusedAt = book.index.line(name)?.account?.refusedAt ?? Number.POSITIVE_INFINITY;

@@ -19,7 +19,7 @@ import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** No two arrival times of an instance are equal, so the order within a bucket is the same at every instance. */
+/** No two arrival times of an instance are equal, so the order within a line is the same at every instance. */
 const ARRIVAL_STEP_MS = 1 / 1024;
 const MAX_RETRY_AFTER_MS = 30_000;
 const UNKNOWN: Standing = { kind: "unknown", isBegun: false };

@@ -15,7 +15,7 @@ import type { Host } from "./host.ts";
  * slots.
  */
 const LINGER_MS = 20;
-/** The same if sessions of its bucket already wait: they go first, so the arrival is not urgent. */
+/** The same if sessions of its line already wait: they go first, so the arrival is not urgent. */
 const LINGER_BEHIND_OWN_MS = 100;
 
 /**

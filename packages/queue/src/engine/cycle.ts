@@ -35,7 +35,7 @@ type Refused = Committed & { readonly isKept: false };
  * CYCLE5 A decision that changes nothing has no commit that proves the book current. So the cycle compares the book
  *   with the store before it answers. `forget` is the exception: no caller waits for it.
  * CYCLE6 An input that changes nothing for a session that waits is committed together with the next input or after a
- *   short delay: an arrival if no slot can be granted and sessions of its bucket or other instances already wait, and a
+ *   short delay: an arrival if no slot can be granted and sessions of its line or other instances already wait, and a
  *   release if no session waits and no other instance is alive.
  * CYCLE7 If the store keeps refusing what the book allows (`slots`), the cycle retries less and less often, but at
  *   least once per poll interval.

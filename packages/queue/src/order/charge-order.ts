@@ -12,8 +12,8 @@ import { TopOfHeap } from "./top-of-heap.ts";
  * The order `budget:NAME`: the line with the smallest charge per weight, then the oldest head. `book/charged.ts` keeps the
  * charges.
  *
- * CORDER1 For two buckets i and j that always have a waiter, the charges per weight differ by at most
- *   (C + E) × (1/wᵢ + 1/wⱼ), with C the largest charge and E the largest sum of corrections of one bucket's running
+ * CORDER1 For two lines i and j that always have a waiter, the charges per weight differ by at most
+ *   (C + E) × (1/wᵢ + 1/wⱼ), with C the largest charge and E the largest sum of corrections of one line's running
  *   grants. Proof: when i is granted, it has the smallest charge per weight. The grant adds at most C / wᵢ to the difference.
  *   After it, only corrections of grants that still run raise i, by at most E / wᵢ, or lower j, by at most E / wⱼ.
  * CORDER2 A line that joins starts at the smallest charge of those that wait, so its absence is no advantage. If none

@@ -8,9 +8,9 @@ import type { WeightedLine } from "./weighted/numbers.ts";
 
 /** A line as an order ranks it. */
 export interface Rank {
-  /** Slots that the bucket holds. */
+  /** Slots that the line holds. */
   inFlight: number;
-  /** Its share compared with other buckets, above 0. */
+  /** Its share compared with other lines, above 0. */
   weight: number;
   /** Slot-milliseconds used up to `asOf`. From then on it grows by `inFlight` per millisecond. */
   usedMs: number;

@@ -1,14 +1,14 @@
 import type { Rank, Shares } from "./contract.ts";
 
 /**
- * The order `slot-seconds`: weighted max-min fairness of the time for which buckets hold slots, as
- * `docs/explanation/fairness.md` derives it: zone, slots per weight, use per weight, oldest head.
+ * The order `slot-seconds`: weighted max-min fairness of the time for which lines hold slots, as
+ * `docs/explanation/fairness.md` derives it for buckets: zone, slots per weight, use per weight, oldest head.
  *
  * ORDER1 Work conservation: the order ranks lines, it does not refuse any.
- * ORDER2 A bucket with an eligible waiter gets the next free slot if every other bucket holds more than its share.
- * ORDER3 The use per weight of buckets that stay backlogged differs by no more than the bounds on that page.
- * ORDER4 No starvation: by ORDER3 the use of each backlogged bucket grows with the meter.
- * ORDER5 Within a bucket, waiters are served in the order of their arrival.
+ * ORDER2 A line with an eligible waiter gets the next free slot if every other line holds more than its share.
+ * ORDER3 The use per weight of lines that stay backlogged differs by no more than the bounds on that page.
+ * ORDER4 No starvation: by ORDER3 the use of each backlogged line grows with the meter.
+ * ORDER5 Within a line, waiters are served in the order of their arrival.
  * ORDER6 The state advances with each grant of a batch: k grants at once are the same as k grants one by one.
  * Cost: O(1) to compare two lines. `slot-seconds.ts` finds the best of n in O(log n).
  */
@@ -32,25 +32,25 @@ export function hasOlderHead(a: Rank, b: Rank): boolean {
   return a.headAt === b.headAt ? a.headKey < b.headKey : a.headAt < b.headAt;
 }
 
-/** Sums of use have rounding errors. Without them, buckets that used the same would be ranked by the last bits of their sums. */
+/** Sums of use have rounding errors. Without them, lines that used the same would be ranked by the last bits of their sums. */
 export function isSameUse(differenceMs: number): boolean {
   return Math.abs(differenceMs) <= ROUNDING_MS;
 }
 
-/** The use of the bucket per weight, including running holds up to `now`. */
+/** The use of the line per weight, including running holds up to `now`. */
 export function usedPerWeight(rank: Rank, now: number): number {
   return (rank.usedMs + rank.inFlight * (now - rank.asOf)) / rank.weight;
 }
 
 /**
  * The use after a change of the weight. It keeps how far the use is ahead of the meter or behind it, in slot time. If it kept the
- * use per weight, one hold at a tiny weight would put a bucket far ahead, and it would starve after its weight was raised.
+ * use per weight, one hold at a tiny weight would put a line far ahead, and it would starve after its weight was raised.
  */
 export function reweighed(usedMs: number, before: number, after: number, meter: number): number {
   return before === after ? usedMs : Math.max(0, usedMs + meter * (after - before));
 }
 
-/** The fair number of slots per weight among the buckets that want more. */
+/** The fair number of slots per weight among the lines that want more. */
 export function levelOf(slots: number, heldByOthers: number, contendingWeight: number): number {
   return contendingWeight > 0 ? Math.max(0, slots - heldByOthers) / contendingWeight : 0;
 }

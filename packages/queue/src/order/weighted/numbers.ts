@@ -7,7 +7,7 @@ export interface WeightedSettings {
   readonly pollIntervalMs: number;
 }
 
-/** Of a line, in the account of its bucket. */
+/** Of a line, in its account. */
 export interface WeightedLine {
   readonly virtualTime: number;
   /** How often the line was tried although no slot was free, and when that was last counted. */

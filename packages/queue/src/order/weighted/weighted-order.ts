@@ -134,7 +134,7 @@ function putHead(book: Book, change: Partial<WeightedHead>): void {
   book.draft.weighted = { ...NEW_HEAD, ...book.head.weighted, ...change };
 }
 
-/** An account is not charged again: a bucket that returns may start below the meter, and a second charge would lift it. */
+/** An account is not charged again: a line that returns may start below the meter, and a second charge would lift it. */
 function putLine(book: Book, { name, weighted, account }: Line, change: Partial<WeightedLine>): void {
   book.put({ ...(account ?? charge(book, name)), weighted: { ...NEW_LINE, ...weighted, ...change } });
 }
