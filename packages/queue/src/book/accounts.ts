@@ -7,7 +7,7 @@ import {
   keyLimitsOf,
 } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
-import { valueOf } from "./ladder.ts";
+import { valueOf } from "./key-line.ts";
 import type { WaiterRecord } from "./records.ts";
 
 /**

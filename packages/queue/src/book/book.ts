@@ -9,7 +9,7 @@ import { keyPayableAt } from "./budgets.ts";
 import type { ClassIndex } from "./class-index.ts";
 import { advanceUses, meterRate } from "./class-use.ts";
 import { isPausedBy, newHead, policyInForce } from "./head.ts";
-import type { KeyUse } from "./ladder.ts";
+import type { KeyUse } from "./key-line.ts";
 import type {
   BookImage,
   BookRecord,

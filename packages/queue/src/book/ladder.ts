@@ -1,14 +1,7 @@
-import {
-  BUCKET_KEY,
-  enforcedSlotsOf,
-  holdsBack,
-  type KeyPolicy,
-  type KeyValues,
-  keyLimitsOf,
-  SHARED_BUCKET,
-} from "@slotkeeper/protocol";
+import { type KeyPolicy, type KeyValues, keyLimitsOf } from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
-import { isOlder, type WaiterEntry } from "./line.ts";
+import { type Asking, KeyLine, KeyUse, NO_RUNGS, type Rung, rungValue, valueOf } from "./key-line.ts";
+import type { WaiterEntry } from "./line.ts";
 import type { WaiterRecord } from "./records.ts";
 
 /**
@@ -26,60 +19,6 @@ import type { WaiterRecord } from "./records.ts";
  * Cost: O(log n) for each rung of a waiter that changes; a grant moves at most one waiter per rung. Nothing is searched,
  * except while more values have spent budgets than the host keeps (`budgets.ts`): then their lines are checked together.
  */
-
-type Asking = Pick<WaiterRecord, "bucket" | "demand">;
-
-/** One waiter at one rung. */
-export interface Rung {
-  readonly entry: WaiterEntry;
-  readonly line: KeyLine;
-  rungIndex: number;
-}
-
-/** What the requests with one value of a key hold, and the limits of the key. */
-export class KeyUse {
-  readonly name: string;
-  readonly value: string;
-  /** By class. */
-  readonly lines = new Map<string, KeyLine>();
-  inFlight = 0;
-  /** Undefined: the host does not have this key any more. */
-  key: KeyPolicy | undefined;
-  level = -1;
-
-  constructor(name: string, value: string) {
-    this.name = name;
-    this.value = value;
-  }
-
-  hasSlots(width: number): boolean {
-    return this.key === undefined || this.inFlight + width <= enforcedSlotsOf(this.key, this.value);
-  }
-}
-
-/** The waiters of one class with one value of a key. */
-export class KeyLine {
-  readonly use: KeyUse;
-  readonly ofClass: string;
-  readonly waiting = new IndexedHeap<"rungIndex", Rung>("rungIndex", standsBefore);
-  /** How many waiters of the class have this value, at any rung. */
-  climbers = 0;
-  /** The oldest, if it has moved on. */
-  passed: Rung | undefined;
-  /** When the oldest may move on or leave, without another event. */
-  wakeAt = Number.POSITIVE_INFINITY;
-  isDirty = false;
-  wakeIndex = -1;
-
-  constructor(use: KeyUse, ofClass: string) {
-    this.use = use;
-    this.ofClass = ofClass;
-  }
-
-  get front(): WaiterRecord | undefined {
-    return this.waiting.peek()?.entry.record;
-  }
-}
 
 /** What the ladder needs from the book, and what it reports to the index of waiters. */
 export interface Climbers {
@@ -351,23 +290,4 @@ export class Ladder {
   #forget({ name, value, inFlight, lines }: KeyUse): void {
     if (inFlight === 0 && lines.size === 0) this.#uses.get(name)?.delete(value);
   }
-}
-
-export const NO_RUNGS: readonly Rung[] = [];
-
-/** The value of a request for a key. Undefined: the key does not limit it. */
-export function valueOf({ name }: KeyPolicy, { bucket, demand }: Asking): string | undefined {
-  if (name === BUCKET_KEY) return bucket === SHARED_BUCKET ? undefined : bucket;
-  const keys = demand?.keys;
-  return keys !== undefined && Object.hasOwn(keys, name) ? keys[name] : undefined;
-}
-
-/** LADDER5. Undefined: the request has no rung of this key. */
-function rungValue(key: KeyPolicy, asking: Asking): string | undefined {
-  const value = valueOf(key, asking);
-  return value !== undefined && holdsBack(key, value) ? value : undefined;
-}
-
-function standsBefore(a: Rung, b: Rung): boolean {
-  return isOlder(a.entry, b.entry);
 }

@@ -3,7 +3,7 @@ import type { RankedLine } from "../order/contract.ts";
 import type { RateGroup } from "../order/slot-seconds.ts";
 import type { WeightedLine } from "../order/weighted/numbers.ts";
 import type { ClassIndex } from "./class-index.ts";
-import type { Rung } from "./ladder.ts";
+import type { Rung } from "./key-line.ts";
 import type { AccountRecord, WaiterRecord } from "./records.ts";
 
 /** A waiter with its positions in the heaps of its line. */

@@ -2,7 +2,7 @@ import { BUCKET_KEY, classOf, type Demand, enforcedSlotsOf, widthOf } from "@slo
 import { accountsOf } from "../book/accounts.ts";
 import type { Book } from "../book/book.ts";
 import { classPolicy } from "../book/classes.ts";
-import { valueOf } from "../book/ladder.ts";
+import { valueOf } from "../book/key-line.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import type { Impossible } from "../inputs.ts";
