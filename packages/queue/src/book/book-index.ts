@@ -5,8 +5,7 @@ import type { WeightedSettings } from "../order/weighted/numbers.ts";
 import { keyOfAccount, MOST_VALUES } from "./accounts.ts";
 import type { ClassIndex } from "./class-index.ts";
 import { Endings } from "./endings.ts";
-import type { KeyUse } from "./key-line.ts";
-import type { HeldAt, Ladder } from "./ladder.ts";
+import type { HeldAt, Ladder, Payer } from "./ladder.ts";
 import { Widths } from "./ledger.ts";
 import type { Line } from "./line.ts";
 import { lineOfSlot } from "./line-name.ts";
@@ -26,11 +25,6 @@ import { WaiterIndex } from "./waiter-index.ts";
 /** Kinds of records that the index is derived from. */
 type IndexedKind = Exclude<RecordKind, "limits">;
 type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: RecordOf<K> | undefined];
-
-/** The book, which has the budgets. */
-export interface Payer {
-  payableAt(use: KeyUse, waiter: WaiterRecord): number;
-}
 
 /**
  * Answers the questions of a decision without a search through the records: which line is next, what ends next, which
@@ -60,11 +54,6 @@ export class BookIndex {
     this.#payer = payer;
   }
 
-  /** When the budgets of a value of a key can pay for a waiter; 0: now. */
-  payableAt(use: KeyUse, waiter: WaiterRecord): number {
-    return this.#payer.payableAt(use, waiter);
-  }
-
   /** Instances that have waiters here. */
   get instances(): Iterable<string> {
     return this.#waiters?.instances ?? [];
@@ -89,11 +78,6 @@ export class BookIndex {
   /** The classes that have lines, and the default class. */
   get classes(): readonly ClassIndex[] {
     this.#update();
-    return this.#lines.classes;
-  }
-
-  /** The same, without an update of their sums and heaps. */
-  allClasses(): readonly ClassIndex[] {
     return this.#lines.classes;
   }
 
@@ -154,10 +138,6 @@ export class BookIndex {
 
   leaseOf(session: string): LeaseRecord | undefined {
     return this.#endings.leaseOf(session);
-  }
-
-  hasOffer(session: string): boolean {
-    return this.#endings.hasOffer(session);
   }
 
   /** The budgets that are not full. */
@@ -251,14 +231,6 @@ export class BookIndex {
     this.#waiters?.useTime(now, collectMs);
   }
 
-  open(name: string): Line {
-    return this.#lines.open(name);
-  }
-
-  detach(line: Line): void {
-    this.#lines.detach(line);
-  }
-
   #setLease(...[before, after]: Change<"lease">): void {
     this.#endings.setLease(before, after);
     if (before === undefined && after !== undefined) this.#hold(after, 1, after.grantedAt);
@@ -285,13 +257,13 @@ export class BookIndex {
   }
 
   #setCooldown(...[before, after]: Change<"cooldown">): void {
-    for (const line of this.#lines.ofBucket((before ?? after)?.key ?? "")) this.detach(line);
+    for (const line of this.#lines.ofBucket((before ?? after)?.key ?? "")) this.#lines.detach(line);
     this.#endings.setCooldown(before, after);
   }
 
   #setAccount(...[before, after]: Change<"account">): void {
-    const line = this.open((before ?? after)?.key ?? "");
-    this.detach(line);
+    const line = this.#lines.open((before ?? after)?.key ?? "");
+    this.#lines.detach(line);
     line.account = after;
     line.weighted = after?.weighted;
     line.charged = after?.charged ?? 0;
@@ -303,7 +275,7 @@ export class BookIndex {
   #hold(record: LeaseRecord | OfferRecord, by: 1 | -1, at: number | undefined): void {
     const { width, isProbe, charge } = record;
     if (charge?.asked?.keys !== undefined) this.#waitersOf().hold(charge.asked.keys, by * width);
-    const line = this.open(lineOfSlot(record));
+    const line = this.#lines.open(lineOfSlot(record));
     this.#lines.detachBucket(line);
     if (line.account !== undefined && at !== undefined) this.#owe(line, by * width, at);
     line.inFlight += by * width;
@@ -331,7 +303,7 @@ export class BookIndex {
 
   #waitersOf(): WaiterIndex {
     if (this.#waiters === undefined) {
-      this.#waiters = new WaiterIndex(this);
+      this.#waiters = new WaiterIndex(this.#lines, this.widths, this.#endings, this.#payer);
       this.#waiters.useTime(this.#now, this.#collectMs);
       if (this.#policy?.keys !== undefined) this.#waiters.useKeys(this.#policy.keys);
     }

@@ -20,10 +20,14 @@ import type { WaiterRecord } from "./records.ts";
  * except while more values have spent budgets than the host keeps (`budgets.ts`): then their lines are checked together.
  */
 
-/** What the ladder needs from the book, and what it reports to the index of waiters. */
-export interface Climbers {
+/** The book, which has the budgets. */
+export interface Payer {
   /** When the budgets of the value can pay for the waiter; 0: now. */
   payableAt(use: KeyUse, waiter: WaiterRecord): number;
+}
+
+/** What the ladder needs from the book, and what it reports to the index of waiters. */
+export interface Climbers extends Payer {
   /** The waiter has passed its last rung. */
   through(entry: WaiterEntry): void;
   /** It had, and has no room any more. */

@@ -1,26 +1,14 @@
 import { type KeyPolicy, type KeyValues, widthOf } from "@slotkeeper/protocol";
 import { IndexedHeap } from "slotkeeper/parts";
 import { SmallMap } from "../small-map.ts";
-import type { ClassIndex } from "./class-index.ts";
-import { type KeyUse, NO_RUNGS } from "./key-line.ts";
-import { type HeldAt, Ladder } from "./ladder.ts";
+import type { Endings } from "./endings.ts";
+import { NO_RUNGS } from "./key-line.ts";
+import { type HeldAt, Ladder, type Payer } from "./ladder.ts";
 import type { Widths } from "./ledger.ts";
 import { isYounger, type Line, type WaiterEntry } from "./line.ts";
 import { lineOfWaiter } from "./line-name.ts";
+import type { Lines } from "./lines.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
-
-/** What the index of waiters needs from the index of the book. */
-interface LinesOfHost {
-  /** The line of this name. */
-  open(name: string): Line;
-  allClasses(): readonly ClassIndex[];
-  /** Call before anything about the line changes. */
-  detach(line: Line): void;
-  hasOffer(session: string): boolean;
-  /** When the budgets of the value can pay for the waiter; 0: now. */
-  payableAt(use: KeyUse, waiter: WaiterRecord): number;
-  readonly widths: Widths;
-}
 
 /**
  * The waiters of a host in the heaps of their lines, inside or outside the pool. A waiter inside is ready for a slot
@@ -28,7 +16,10 @@ interface LinesOfHost {
  * no room (`ladder.ts`). Derived from the records and the time. Cost: O(log n) for each change of a waiter.
  */
 export class WaiterIndex {
-  readonly #lines: LinesOfHost;
+  readonly #lines: Lines;
+  readonly #widths: Widths;
+  readonly #offers: Pick<Endings, "hasOffer">;
+  readonly #payer: Payer;
   readonly #waiters = new SmallMap<string, WaiterEntry>();
   readonly #byInstance = new SmallMap<string, number>();
   #absent: Set<string> | undefined;
@@ -36,8 +27,11 @@ export class WaiterIndex {
   /** Created when first needed: most hosts have no keys. */
   #ladder: Ladder | undefined;
 
-  constructor(lines: LinesOfHost) {
+  constructor(lines: Lines, widths: Widths, offers: Pick<Endings, "hasOffer">, payer: Payer) {
     this.#lines = lines;
+    this.#widths = widths;
+    this.#offers = offers;
+    this.#payer = payer;
   }
 
   get ladder(): Ladder | undefined {
@@ -69,7 +63,7 @@ export class WaiterIndex {
   useTime(now: number, collectMs: number): void {
     this.#time = { now, collectMs };
     this.#ladder?.useTime(now, collectMs);
-    for (const { away } of this.#lines.allClasses())
+    for (const { away } of this.#lines.classes)
       for (let entry = away?.peek(); entry !== undefined && this.#isGone(entry); entry = away?.peek())
         this.#replace(entry, entry.record);
   }
@@ -135,7 +129,7 @@ export class WaiterIndex {
     line.outside.remove(entry);
     entry.record = after;
     line.young.push(entry);
-    this.#lines.widths.add(entry.width, 1);
+    this.#widths.add(entry.width, 1);
     addWaiting(line, entry.width);
     line.ready.push(entry);
   }
@@ -143,7 +137,7 @@ export class WaiterIndex {
   #replace(entry: WaiterEntry, after: WaiterRecord | undefined): void {
     const { line } = entry;
     this.#lines.detach(line);
-    if (line.young.has(entry)) this.#lines.widths.add(entry.width, -1);
+    if (line.young.has(entry)) this.#widths.add(entry.width, -1);
     if (line.young.has(entry) && !entry.isOffered) addWaiting(line, -entry.width);
     line.ready.remove(entry);
     line.young.remove(entry);
@@ -161,13 +155,13 @@ export class WaiterIndex {
     const { line } = entry;
     entry.record = after;
     entry.width = widthOf(after.demand);
-    entry.isOffered = this.#lines.hasOffer(after.key);
+    entry.isOffered = this.#offers.hasOffer(after.key);
     if (!after.isInside) {
       this.#placeOutside(entry);
       return;
     }
     line.young.push(entry);
-    this.#lines.widths.add(entry.width, 1);
+    this.#widths.add(entry.width, 1);
     if (entry.isOffered) return;
     addWaiting(line, entry.width);
     const { ofClass } = line;
@@ -190,7 +184,7 @@ export class WaiterIndex {
   #ladderOf(): Ladder {
     if (this.#ladder === undefined) {
       this.#ladder = new Ladder({
-        payableAt: (use, waiter) => this.#lines.payableAt(use, waiter),
+        payableAt: (use, waiter) => this.#payer.payableAt(use, waiter),
         through: (entry) => this.#through(entry),
         steppedBack: (entry) => this.#steppedBack(entry),
       });
