@@ -10,15 +10,7 @@ import { Widths } from "./ledger.ts";
 import type { Line } from "./line.ts";
 import { lineOfSlot } from "./line-name.ts";
 import { Lines } from "./lines.ts";
-import type {
-  CooldownRecord,
-  EndingRecord,
-  LeaseRecord,
-  OfferRecord,
-  RecordKind,
-  RecordOf,
-  WaiterRecord,
-} from "./records.ts";
+import type { LeaseRecord, OfferRecord, RecordKind, RecordOf, WaiterRecord } from "./records.ts";
 import { Refills } from "./refills.ts";
 import { WaiterIndex } from "./waiter-index.ts";
 
@@ -35,8 +27,9 @@ type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: Re
  */
 export class BookIndex {
   readonly #payer: Payer;
-  readonly #endings = new Endings();
-  readonly #lines = new Lines(this.#endings);
+  /** What ends next. Only the index writes to it, as to `widths`. */
+  readonly endings = new Endings();
+  readonly #lines = new Lines(this.endings);
   readonly widths = new Widths();
   // Created when first needed, here and in the parts of the index: a host that is used once needs none of these. With all
   // of them an idle host takes 5.2 kB instead of 4.2.
@@ -98,24 +91,6 @@ export class BookIndex {
     return this.#lines.all();
   }
 
-  /** The lease that ends next. */
-  get nextLease(): LeaseRecord | undefined {
-    return this.#endings.nextLease;
-  }
-
-  get nextOffer(): OfferRecord | undefined {
-    return this.#endings.nextOffer;
-  }
-
-  get nextCooldown(): CooldownRecord | undefined {
-    return this.#endings.nextCooldown;
-  }
-
-  /** The session that ended first. */
-  get nextEnd(): EndingRecord | undefined {
-    return this.#endings.nextEnd;
-  }
-
   /** When the first cooldown of a line that is wanted ends. */
   get nextCoolAt(): number | undefined {
     let first: number | undefined;
@@ -134,10 +109,6 @@ export class BookIndex {
   /** The slots of a bucket in all classes. */
   heldBy(bucket: string): number {
     return this.#lines.heldBy(bucket);
-  }
-
-  leaseOf(session: string): LeaseRecord | undefined {
-    return this.#endings.leaseOf(session);
   }
 
   /** The budgets that are not full. */
@@ -191,7 +162,7 @@ export class BookIndex {
         this.#setCooldown(before, after);
         return;
       case "ending":
-        this.#endings.setEnd(before, after);
+        this.endings.setEnd(before, after);
         return;
       case "absence":
         this.#waitersOf().setAbsence(before, after);
@@ -232,14 +203,14 @@ export class BookIndex {
   }
 
   #setLease(...[before, after]: Change<"lease">): void {
-    this.#endings.setLease(before, after);
+    this.endings.setLease(before, after);
     if (before === undefined && after !== undefined) this.#hold(after, 1, after.grantedAt);
     else if (before !== undefined && after === undefined)
       this.#hold(before, -1, before.instance === "" ? this.#foreignAt : undefined);
   }
 
   #setOffer(...[before, after]: Change<"offer">): void {
-    this.#endings.setOffer(before, after);
+    this.endings.setOffer(before, after);
     if (before !== undefined) this.#hold(before, -1, undefined);
     if (after !== undefined) this.#hold(after, 1, after.offeredAt);
     this.#waiters?.offerChanged((before ?? after)?.key ?? "");
@@ -258,7 +229,7 @@ export class BookIndex {
 
   #setCooldown(...[before, after]: Change<"cooldown">): void {
     for (const line of this.#lines.ofBucket((before ?? after)?.key ?? "")) this.#lines.detach(line);
-    this.#endings.setCooldown(before, after);
+    this.endings.setCooldown(before, after);
   }
 
   #setAccount(...[before, after]: Change<"account">): void {
@@ -303,7 +274,7 @@ export class BookIndex {
 
   #waitersOf(): WaiterIndex {
     if (this.#waiters === undefined) {
-      this.#waiters = new WaiterIndex(this.#lines, this.widths, this.#endings, this.#payer);
+      this.#waiters = new WaiterIndex(this.#lines, this.widths, this.endings, this.#payer);
       this.#waiters.useTime(this.#now, this.#collectMs);
       if (this.#policy?.keys !== undefined) this.#waiters.useKeys(this.#policy.keys);
     }

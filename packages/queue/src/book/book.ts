@@ -152,7 +152,7 @@ export class Book {
   }
 
   leaseOf(session: string): LeaseRecord | undefined {
-    return this.index.leaseOf(session);
+    return this.index.endings.leaseOf(session);
   }
 
   image(): BookImage {

@@ -71,6 +71,7 @@ export class Endings {
     return this.#cooldowns?.next;
   }
 
+  /** The session that ended first. */
   get nextEnd(): EndingRecord | undefined {
     return this.#ends?.next;
   }

@@ -145,7 +145,7 @@ export function ownLease(book: Book, lease: LeaseRecord, instance: string, deadl
 
 /** Deletes cooldowns that are over. */
 export function endCooldowns(book: Book): void {
-  for (let first = book.index.nextCooldown; first !== undefined; first = book.index.nextCooldown) {
+  for (let first = book.index.endings.nextCooldown; first !== undefined; first = book.index.endings.nextCooldown) {
     if (first.until > book.now) return;
     book.del("cooldown", first.key);
   }

@@ -73,7 +73,7 @@ export function extendEnd(book: Book, session: string, until: number): void {
 /** END1, END2. */
 export function forgetEnds(book: Book, most: number): void {
   for (let count = 0; count < FORGOTTEN_AT_ONCE; count++) {
-    const oldest = book.index.nextEnd;
+    const oldest = book.index.endings.nextEnd;
     if (oldest === undefined) return;
     const isTooMany = book.size("ending") > most && oldest.endedAt !== book.now;
     if (endKeptUntil(oldest) > book.now && !isTooMany) return;

@@ -126,7 +126,7 @@ function unknownHost(inputs: readonly Input[]): Decision {
 function catchUp(deciding: Deciding, now: number): void {
   const { book } = deciding;
   for (;;) {
-    const { nextLease: lease, nextOffer: offer } = book.index;
+    const { nextLease: lease, nextOffer: offer } = book.index.endings;
     const leaseAt = lease?.endsAt ?? Number.POSITIVE_INFINITY;
     const offerAt = offer?.lapsesAt ?? Number.POSITIVE_INFINITY;
     if (Math.min(leaseAt, offerAt) > now) break;

@@ -62,8 +62,8 @@ function moments(book: Book, collectMs: number): (number | undefined)[] {
     first?.awayAt && first.awayAt + collectMs,
     first && Math.max(...missingBudgets(book, first).map(({ at }) => at)),
     ...classMoments(book, collectMs),
-    index.nextLease?.endsAt,
-    index.nextOffer?.lapsesAt,
+    index.endings.nextLease?.endsAt,
+    index.endings.nextOffer?.lapsesAt,
     book.free > 0 ? index.nextCoolAt : undefined,
     book.free > 0 ? index.ladder?.nextAt : undefined,
     closesAt(head.breaker),
@@ -82,7 +82,7 @@ function classMoments(book: Book, collectMs: number): (number | undefined)[] {
  * that ends soon, or an offer.
  */
 function ownMoments({ index }: Book): (number | undefined)[] {
-  const { nextLease, nextOffer } = index;
+  const { nextLease, nextOffer } = index.endings;
   return [nextLease?.isReleased === true ? nextLease.endsAt : undefined, nextOffer?.lapsesAt];
 }
 

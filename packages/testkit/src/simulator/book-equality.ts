@@ -58,9 +58,9 @@ export function indexDifference(a: Book, b: Book): string | undefined {
 function summary({ index }: Book): Record<string, number | string | undefined> {
   const flat: Record<string, number | string | undefined> = {
     probes: index.probes,
-    nextLease: index.nextLease?.key,
-    nextOffer: index.nextOffer?.lapsesAt,
-    nextCooldown: index.nextCooldown?.until,
+    nextLease: index.endings.nextLease?.key,
+    nextOffer: index.endings.nextOffer?.lapsesAt,
+    nextCooldown: index.endings.nextCooldown?.until,
     nextCoolAt: index.nextCoolAt,
     instances: [...index.instances].sort().join(),
   };
