@@ -9,6 +9,8 @@
  * while the lease certainly ran, and so soon that it was committed before the answer. It counts for grants that were asked
  * for later: one at the same time may have come before it, as its own did. It counts at most `limit`: the rest of what is missing then may be given back later.
  *
+ * An instance is behind the store's time by the time that an answer takes, so that much more may be granted.
+ *
  * Not judged: hosts whose configuration changes, budgets in shadow mode, and times with lost commits or a jump of the
  * store's clock. Cost: O(n) for each of n grants, at most `MOST` of them.
  */
@@ -25,11 +27,12 @@ import {
 } from "../history.ts";
 import type { BudgetFacts, KeyFacts } from "../line.ts";
 import { Findings, type Rule } from "../rule.ts";
+import { clockErrorMs } from "../succession.ts";
 
 /** How many grants after a charge are added up. */
 const MOST = 200;
 /** Clocks are read in whole milliseconds. */
-const ROUNDING_MS = 2;
+const ROUNDING_MS = 1;
 
 /** An amount that was charged at some time of a span. */
 interface Charged {
@@ -121,6 +124,7 @@ function judgeFrom(
   found: Findings,
 ): void {
   const doubtedFrom = history.faults.doubtedFrom(at);
+  const errorMs = ROUNDING_MS + clockErrorMs(history, host);
   let sum = missing;
   let count = 0;
   for (const grant of grants) {
@@ -128,7 +132,7 @@ function judgeFrom(
     if (grant.until >= doubtedFrom || count >= MOST) return;
     sum += grant.amount;
     count++;
-    const most = burst + (limit * (grant.until - at + ROUNDING_MS)) / (perSeconds * 1000);
+    const most = burst + (limit * (grant.until - at + errorMs)) / (perSeconds * 1000);
     if (sum <= most * (1 + 1e-9)) continue;
     const named = of === undefined ? name : `${name} of ${of}`;
     const spent = `${round(sum)} of the budget ${named} in ${Math.round(grant.until - at)} ms, ${round(most)} allowed`;
@@ -173,7 +177,7 @@ function debtOf(history: History, slot: Slot, name: string, budget: Judged): Sta
   if (release === undefined || charged === undefined || used === undefined || !(used > charged)) return [];
   const isCertain =
     release.httpStatus === 200 &&
-    release.answeredAt - release.sentAt < ACKNOWLEDGED_MS - ROUNDING_MS &&
+    release.answeredAt - release.sentAt < ACKNOWLEDGED_MS - 2 * ROUNDING_MS &&
     release.answeredAt <= leaseEnd(slot) &&
     session.cancels.length + revocations.length === 0 &&
     certainEnd(history, slot) >= release.sentAt;
