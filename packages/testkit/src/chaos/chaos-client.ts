@@ -18,6 +18,7 @@ interface Grant {
   readonly queryToken: string;
   /** When the lease ends, counted from before the call was sent. */
   readonly leaseUntil: number;
+  readonly leaseMs: number;
 }
 
 /** Longer than the service holds a poll. */
@@ -26,7 +27,7 @@ const CALL_TIMEOUT_MS = 2_500;
 const RETRY_MS = 100;
 /** How often a holder checks whether it should end. */
 const LOOKS_EVERY_MS = 1_000;
-/** A lease is renewed after this part of it. */
+/** A lease is renewed after this part of it, counted from the sending of the call, as our client does. */
 const RENEW_AT = 1 / 3;
 /** The percentage of grants that are requested once more, as after a lost answer. */
 const REPEATED_PERCENT = 5;
@@ -115,7 +116,7 @@ export class ChaosClient {
   #granted(session: SessionRecord, body: Reply["body"], sentAt: number): Grant {
     const { slotToken, queryToken, fence, leaseMs } = body as unknown as Grant & { fence: number; leaseMs: number };
     session.deliveries.push({ slotToken, fence, at: performance.now() });
-    return { slotToken, queryToken, leaseUntil: sentAt + leaseMs };
+    return { slotToken, queryToken, leaseUntil: sentAt + leaseMs, leaseMs };
   }
 
   async #use(session: SessionRecord, grant: Grant, used: Demand["used"] | undefined): Promise<void> {
@@ -139,9 +140,9 @@ export class ChaosClient {
   }
 
   /** Holds until the end of the hold or of the lease; in the second case the slot is lost. */
-  async #hold(session: SessionRecord, { slotToken, leaseUntil }: Grant, until: number): Promise<void> {
+  async #hold(session: SessionRecord, { slotToken, leaseUntil, ...grant }: Grant, until: number): Promise<void> {
     let endsAt = leaseUntil;
-    let leaseMs = leaseUntil - performance.now();
+    let { leaseMs } = grant;
     while (!this.#isDead) {
       const now = performance.now();
       if (now >= until || this.#isStopping) return;
