@@ -3,7 +3,8 @@
  *
  * LOCAL1  The process of the command exists before the slot is asked for, and the keeper knows its id. So the slot lasts
  *     until the command has ended, and all that it started and that kept the descriptor, even if `exec` is killed.
- * LOCAL2  The command starts only after the grant is written to a file, and never if `exec` dies before.
+ * LOCAL2  The command starts only after the grant is written to a file and the keeper knows that this process took it,
+ *     and never if `exec` dies before. So a process that is stopped while it waits takes no slot.
  */
 import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -52,10 +53,11 @@ export async function execLocally(flags: LocalFlags, command: readonly string[],
   const holder = new Holder(socket);
   const waiting = new WaitingCommand(command, env, flags.close === true ? undefined : holder);
   if (flags.close !== true) holder.handOver();
+  const headers = holder.header({ pid: waiting.pid, command: command.join(" ") });
+  const hold = new Hold(link, headers, () => waiting.kill("SIGTERM"));
   let isStarted = false;
   try {
-    const headers = holder.header({ pid: waiting.pid, command: command.join(" ") });
-    const { slotToken, fence, slot } = await granted(link, flags, headers, signals.waiting);
+    const { fence, slot } = await granted(link, flags, { headers, hold, signal: signals.waiting });
     // A signal that came after the grant must not start the command.
     signals.waiting.throwIfAborted();
     signals.child = waiting;
@@ -66,9 +68,9 @@ export async function execLocally(flags: LocalFlags, command: readonly string[],
       SLOTKEEPER_FENCE: String(fence),
       [HELD_VARIABLE]: JSON.stringify([...held, { socket, name: name.toLowerCase() }]),
     });
-    const hold = new Hold(link, headers, slotToken, () => waiting.kill("SIGTERM"));
     return hold.ended(await waiting.exited);
   } finally {
+    hold.close();
     waiting.abandon();
     // What the command left behind may still hold the slot, and the next keeper needs the file of its socket.
     if (!isStarted || flags.close === true) holder.close();
@@ -110,8 +112,7 @@ function defaultBucket(): string {
 async function granted(
   link: KeeperLink,
   flags: LocalFlags,
-  headers: { readonly [name: string]: string },
-  signal: AbortSignal,
+  { headers, hold, signal }: { headers: { readonly [name: string]: string }; hold: Hold; signal: AbortSignal },
 ): Promise<LocalGrant> {
   const { name = "", slots, timeout } = flags;
   const session = new LocalSession(link, {
@@ -122,6 +123,7 @@ async function granted(
     timeoutMs: timeout === undefined ? undefined : Number(timeout) * 1000,
     headers,
     signal,
+    confirm: (slotToken) => hold.confirm(slotToken, signal),
   });
   try {
     return (await session.ask().catch(unlessTimedOut)) ?? (await waitVisibly(link, flags, session));

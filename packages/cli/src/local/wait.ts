@@ -11,6 +11,8 @@ export interface LocalWait {
   readonly timeoutMs: number | undefined;
   readonly headers: { readonly [name: string]: string };
   readonly signal: AbortSignal;
+  /** Confirms to the keeper that the slot is used. Returns false if it was taken back, because this process was stopped. */
+  readonly confirm: (slotToken: string) => Promise<boolean>;
 }
 
 export interface LocalGrant {
@@ -21,7 +23,7 @@ export interface LocalGrant {
 }
 
 type Answer =
-  | ({ readonly result: "granted" } & LocalGrant)
+  | ({ readonly result: "granted"; readonly queryToken: string } & LocalGrant)
   | ({ readonly result: "pending"; readonly queryToken: string } & Pending)
   | { readonly result: "timeout" }
   | { readonly result: "throttled" };
@@ -51,6 +53,8 @@ export class LocalSession {
   readonly #timeout: AbortSignal;
   #requestId = crypto.randomUUID();
   #pending: (Pending & { readonly queryToken: string }) | undefined;
+  /** The token of a session that has ended. The next one gets its place. */
+  #placeOf: string | undefined;
   #show: (pending: Pending) => void = () => {};
 
   constructor(link: KeeperLink, wait: LocalWait) {
@@ -62,15 +66,22 @@ export class LocalSession {
   /** One call, which the keeper holds for a while. Returns `undefined` if there is no slot yet. */
   async ask(): Promise<LocalGrant | undefined> {
     const answer = await this.#call();
-    if (answer.result === "granted") return answer;
+    if (answer.result === "granted" && (await this.#wait.confirm(answer.slotToken))) return answer;
     if (answer.result === "throttled") {
       const why = "its breaker is open: slotkeeper top --local --dashboard can close it";
       throw Object.assign(new Error(`No slot of "${this.#name}": ${why}.`), { code: "THROTTLED" });
     }
-    this.#pending = answer.result === "pending" ? answer : undefined;
-    if (this.#pending !== undefined) this.#show(this.#pending);
-    // The keeper does not know the session any more: the next call begins another one.
-    if (answer.result === "timeout") this.#requestId = crypto.randomUUID();
+    if (answer.result === "pending") {
+      this.#pending = answer;
+      this.#placeOf = undefined;
+      this.#show(answer);
+      return undefined;
+    }
+    // The session has ended, for example because this process was stopped: the next call begins another one. If that one
+    // ends at once, the place is lost, too.
+    this.#placeOf = answer.result === "granted" ? answer.queryToken : this.#pending?.queryToken;
+    this.#pending = undefined;
+    this.#requestId = crypto.randomUUID();
     return undefined;
   }
 
@@ -106,9 +117,12 @@ export class LocalSession {
   }
 
   #body(): object {
-    if (this.#pending !== undefined) return { queryToken: this.#pending.queryToken };
+    const confirms = true;
+    if (this.#pending !== undefined) return { queryToken: this.#pending.queryToken, confirms };
+    const requestId = this.#requestId;
+    if (this.#placeOf !== undefined) return { queryToken: this.#placeOf, requestId, confirms };
     const { hostname, bucket, slots: limit, width } = this.#wait;
-    return { hostname, bucket, limit, width, requestId: this.#requestId, maxWaitMs: LONGEST_WAIT_MS, waitMs: FIRST_MS };
+    return { hostname, bucket, limit, width, requestId, maxWaitMs: LONGEST_WAIT_MS, waitMs: FIRST_MS, confirms };
   }
 }
 

@@ -3,8 +3,15 @@
  * The engine checks the fields. The schemas of the service would take 20 MB and most of the start.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type AcquireReply, type BeginAnswer, PROBLEMS, type ProblemCode } from "@slotkeeper/protocol";
+import {
+  type AcquireReply,
+  type BeginAnswer,
+  PROBLEMS,
+  type ProblemCode,
+  type SessionClaims,
+} from "@slotkeeper/protocol";
 import type { FairQueue } from "@slotkeeper/queue";
+import { realClock } from "slotkeeper";
 import { problemBody } from "../http/exchange.ts";
 import { refusalOf, wireAnswer } from "../http/wire-answer.ts";
 import { plainName } from "../queue/host-key.ts";
@@ -26,6 +33,8 @@ interface Body {
   readonly maxWaitMs?: number;
   readonly queryToken?: string;
   readonly slotToken?: string;
+  /** The caller calls `hold` before it uses the slot. If it does not in time, the slot is taken back. */
+  readonly confirms?: boolean;
 }
 
 export interface CallContext {
@@ -35,6 +44,8 @@ export interface CallContext {
   /** The key of a plain name. */
   readonly keyOf: (name: string) => string;
   readonly folder: string;
+  /** Takes the slot back if `hold` is not called within `collectMs`. */
+  expectHold(slotToken: string): void;
 }
 
 interface HolderExchange {
@@ -69,6 +80,7 @@ const acquire: CallHandler = async ({ response, holder, body }, context) => {
   const { body: reply, headers } = wireAnswer(answer, (session) => tokens.sign(session, body.queryToken));
   const slot = reply.result === "granted" ? { slot: leases.slotOf(reply.slotToken) } : {};
   json(response, 200, { ...(reply satisfies AcquireReply), ...slot }, headers);
+  if (reply.result === "granted" && body.confirms === true) context.expectHold(reply.slotToken);
 };
 
 function asked(
@@ -84,13 +96,21 @@ function asked(
   if (queryToken !== undefined) {
     const verified = tokens.verify(queryToken);
     if (verified.kind !== "valid") return Promise.resolve({ result: "timeout", reason: "unknown-token" });
-    return queue.poll(verified.claims, { signal });
+    return queue.poll(requestId === "" ? verified.claims : again(verified.claims, about.id, requestId), { signal });
   }
   const name = plainName(hostname);
   const sessionId = sessionOf(about.id, requestId);
   const host = name === "" ? "" : keyOf(name);
   const asked = { waitMs, limit, width, maxWaitMs, signal };
   return queue.begin({ host, hostname: name, bucket: bucket ?? ipBucket, sessionId, ...asked });
+}
+
+/**
+ * A new session at the place of one that has ended, because its process was stopped. The new one has not ended: its
+ * token says so (END3).
+ */
+function again(claims: SessionClaims, holder: string, requestId: string): SessionClaims {
+  return { ...claims, id: sessionOf(holder, requestId), pendingAt: Math.max(claims.arrivedAt, realClock.now()) };
 }
 
 const renew: CallHandler = async ({ response, body }, { queue }) => {
@@ -110,10 +130,13 @@ const cancel: CallHandler = ({ response, body }, { queue, tokens }) => {
   json(response, 200, { result: verified.kind === "valid" ? queue.cancel(verified.claims) : "gone" });
 };
 
-/** Stays open, after a first line, until `exec` or the lease ends. Then `exec` calls again and learns that it is lost. */
+/**
+ * Confirms that the slot is used. Stays open, after a first line, until `exec` or the lease ends. Then `exec` calls again
+ * and learns that it is lost.
+ */
 const hold: CallHandler = ({ response, holder, body }, { leases }) => {
   const token = String(body.slotToken);
-  if (leases.slotOf(token) === undefined) {
+  if (!leases.confirm(token)) {
     problem(response, "SLOT_LOST");
     return;
   }

@@ -22,6 +22,7 @@ export const KEEPER_QUEUE = {
   maxWaitMs: 86_400_000,
   zombieTimeoutSeconds: FOREVER_SECONDS,
   maxHoldSeconds: FOREVER_SECONDS,
+  collectMs: 1_000,
 } as const;
 
 /** The engine with its store and its holders. */
@@ -69,5 +70,13 @@ export class KeeperParts implements CallContext {
       observe: (event) => this.observe(event),
       soon: endOfTurn(),
     });
+  }
+
+  /** A process that is stopped (Ctrl+Z) got the answer, and cannot use the slot. A call that has arrived is read first. */
+  expectHold(slotToken: string): void {
+    const takeBack = () => {
+      if (this.leases.takeBack(slotToken)) this.queue.release({ slotToken });
+    };
+    setTimeout(() => setImmediate(takeBack), KEEPER_QUEUE.collectMs);
   }
 }

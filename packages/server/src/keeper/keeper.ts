@@ -5,6 +5,7 @@
  *     are in its book.
  * KEEP2  A lease is written to a file before it is answered (`kept-leases.ts`), and lives as long as its holder
  *     (`holder.ts`). It never ends by time.
+ *     A slot that its holder does not confirm in time is given to the next one (KEPT1).
  * KEEP3  It ends when no process has held or waited for `idleMs`, and leaves no file. A call that arrives at that moment
  *     is cut off, and its client repeats it at the next keeper. It also ends if its own files were removed.
  */

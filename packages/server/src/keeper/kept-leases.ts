@@ -18,13 +18,24 @@ interface KeptLeasesInit {
   holderOf(session: string): HolderAbout | undefined;
 }
 
+interface Kept {
+  readonly host: string;
+  readonly slot: number;
+  readonly lease: LeaseRecord;
+  /** Whether the holder has said that it uses the slot, or can no longer do so. Undefined: neither yet. */
+  use?: "confirmed" | "taken back";
+}
+
 /**
  * The leases with their files and the numbers of their slots. Each lease gets its file before its commit is accepted, and
  * loses it when it ends. If a file cannot be written, the commit fails, and the engine repeats it.
+ *
+ * KEPT1  A lease is confirmed or taken back, and never both: a command that starts only after `confirm` never runs on a
+ *     slot that was taken back.
  */
 export class KeptLeases {
   readonly #init: KeptLeasesInit;
-  readonly #kept = new Map<string, { readonly host: string; readonly slot: number; readonly lease: LeaseRecord }>();
+  readonly #kept = new Map<string, Kept>();
   readonly #onEnd = new Map<string, () => void>();
   /** Why the last lease could not be written. */
   failure: unknown;
@@ -37,6 +48,22 @@ export class KeptLeases {
   /** The number of the slot, from 1; `undefined` if the token holds none. */
   slotOf(token: string): number | undefined {
     return this.#kept.get(token)?.slot;
+  }
+
+  /** The holder uses the slot. Returns false if it must not, because the slot has ended or was taken back. */
+  confirm(token: string): boolean {
+    const kept = this.#kept.get(token);
+    if (kept === undefined || kept.use === "taken back") return false;
+    kept.use = "confirmed";
+    return true;
+  }
+
+  /** The caller must release the slot. Returns false if it must not, because the holder uses it. */
+  takeBack(token: string): boolean {
+    const kept = this.#kept.get(token);
+    if (kept === undefined || kept.use === "confirmed") return false;
+    kept.use = "taken back";
+    return true;
   }
 
   /** Calls `onEnd` when the lease ends, for example because a person revoked it. */
