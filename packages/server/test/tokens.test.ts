@@ -1,5 +1,7 @@
+import { MemoryStore } from "@slotkeeper/queue";
+import { realClock } from "slotkeeper";
 import { describe, expect, it } from "vitest";
-import { startFixture, stopFixture } from "./service-fixture.ts";
+import { type Fixture, openWith, startFixture, stopFixture } from "./service-fixture.ts";
 
 const [OLD, NEW, OTHER] = ["old key, long enough to be one", "new key, long enough to be one", "another fleet's key"];
 const QUEUE = { fairQueue: { maxSlotPerHost: 1 } };
@@ -205,6 +207,31 @@ describe("requestId", () => {
       }),
     );
     expect(ids[0]).toBe(ids[1]);
+  });
+
+  it("continues its session until its deadline or while it has its slot, and then begins another", async () => {
+    let aheadMs = 0;
+    const clock = { ...realClock, now: () => realClock.now() + aheadMs };
+    const config = { fairQueue: { maxSlotPerHost: 2, maxWaitMs: 300_000, zombieTimeoutSeconds: 3_600 } };
+    const store = new MemoryStore({ clock, isShared: true });
+    // Each start reads the clock of the store.
+    const start = () => startFixture({ config, open: openWith(() => store) });
+    const ask = async (fixture: Fixture, requestId: string) =>
+      (await fixture.acquire({ requestId, waitMs: 5_000 })).body;
+    const before = await start();
+    const [short, long] = [await ask(before, "short"), await ask(before, "long")];
+    await before.release(short.slotToken);
+    expect(await ask(before, "short")).toEqual({ result: "timeout", reason: "released" });
+    aheadMs = 301_000;
+    const later = await start();
+    const next = await ask(later, "short");
+    expect([next.result, next.slotToken === short.slotToken]).toEqual(["granted", false]);
+    expect((await ask(later, "long")).slotToken).toBe(long.slotToken);
+    await later.release(long.slotToken);
+    // The repeated call may have moved the deadline.
+    aheadMs = 602_000;
+    const last = await ask(await start(), "long");
+    expect([last.result, last.slotToken === long.slotToken]).toEqual(["granted", false]);
   });
 
   it("a caller that hangs up does not affect another with the same requestId", async () => {

@@ -52,7 +52,10 @@ export const FirstCallSchema = Type.Object(
       }),
     ),
     requestId: Type.Optional(
-      name(LIMITS.requestIdLength, "repeating a first call with the same id returns the same session"),
+      name(
+        LIMITS.requestIdLength,
+        "a first call with the same id continues the session, until its deadline or while it has its slot",
+      ),
     ),
     waitMs: Type.Optional(
       Type.Number({

@@ -30,7 +30,7 @@ export interface BeginRequest extends Demand {
   readonly host: string;
   readonly hostname?: string | undefined;
   readonly bucket?: string | undefined;
-  /** Calls with the same id get the same session. */
+  /** Calls with the same id get the same session, until its deadline or while it has its slot. Later the id begins another. */
   readonly requestId?: string | undefined;
   /**
    * An id for the session, chosen by the caller, so that every instance uses the same one. Calls with the same id get
