@@ -3,7 +3,7 @@ import type { ServiceSlot } from "@slotkeeper/client";
 import { systemWords } from "@slotkeeper/server/words";
 import { acquireOverService } from "./acquire-over-service.ts";
 import { commandEnvironment } from "./command-environment.ts";
-import { CANNOT_START, EXIT } from "./exit-codes.ts";
+import { CANNOT_START, EXIT, NO_PROGRAM } from "./exit-codes.ts";
 import type { ServiceFlags } from "./service-flags.ts";
 import { exitOf, type Signals } from "./signals.ts";
 import type { WaitFlags } from "./wait-flags.ts";
@@ -35,8 +35,9 @@ function ended(
       child.kill("SIGTERM");
     };
     slot.signal.addEventListener("abort", onLost);
-    child.on("error", (error) => {
-      process.stderr.write(`Cannot start the command ${JSON.stringify(file)}: ${systemWords(error)}.\n`);
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      const why = error.code === "ENOENT" || error.code === "EACCES" ? NO_PROGRAM : systemWords(error);
+      process.stderr.write(`Cannot start the command ${JSON.stringify(file)}: ${why}.\n`);
       resolve(CANNOT_START);
     });
     child.on("exit", (code, signal) =>

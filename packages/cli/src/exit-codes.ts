@@ -25,6 +25,8 @@ export const EXIT_CODES = {
 
 /** The exit code that a shell uses for a command that cannot start. */
 export const CANNOT_START = 127;
+/** The usual reason, as the end of the message. */
+export const NO_PROGRAM = "there is no such program, or it is not executable";
 
 export type ExitName = keyof typeof EXIT_CODES;
 export type ExitCode = (typeof EXIT_CODES)[ExitName]["code"];

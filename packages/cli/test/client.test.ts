@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { type Command, slotkeeper } from "./command.ts";
+import { type Command, cannotStart, slotkeeper } from "./command.ts";
 import { TerminalSession } from "./terminal.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slotkeeper-cli-client-"));
@@ -475,10 +475,9 @@ describe("exec", () => {
 
   test("exits with 127 if the command cannot be started, and ends the command with 9 if the slot is lost", async () => {
     const url = await serve({ SLOTKEEPER_FAIR_QUEUE__ZOMBIE_TIMEOUT_SECONDS: "1" });
-    expect(await done(exec(url, "no-such-command"))).toMatchObject({
-      code: 127,
-      err: 'Cannot start the command "no-such-command": it does not exist.\n',
-    });
+    for (const command of ["no-such-command", "/no/such/command", import.meta.filename, import.meta.dirname]) {
+      expect(await done(exec(url, command))).toMatchObject({ code: 127, out: "", err: cannotStart(command) });
+    }
     expect(await inUse(url)).toBe(0);
     const service = slotkeeper(["serve", "--listen", "127.0.0.1:0"], {
       SLOTKEEPER_FAIR_QUEUE__ZOMBIE_TIMEOUT_SECONDS: "1",

@@ -47,6 +47,11 @@ export class Command {
   }
 }
 
+/** What `exec` says, with a slot of a service or of this machine. */
+export function cannotStart(command: string): string {
+  return `Cannot start the command "${command}": there is no such program, or it is not executable.\n`;
+}
+
 const started = new Set<Command>();
 
 export function slotkeeper(args: readonly string[], environment?: Record<string, string>): Command {

@@ -6,7 +6,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import { type Holder, LEASE_FD } from "@slotkeeper/client/node/parts";
-import { CANNOT_START } from "../exit-codes.ts";
+import { CANNOT_START, NO_PROGRAM } from "../exit-codes.ts";
 import { exitOf } from "../signals.ts";
 
 /** Descriptor 3 has a line for each variable, then an empty one. If that is missing, `exec` has died. */
@@ -18,8 +18,11 @@ while IFS= read -r _slotkeeper_line <&3; do
 done
 [ -n "$_slotkeeper_go" ] || exit 1
 exec 3<&-
-command -v -- "$1" >/dev/null 2>&1 || {
-  printf 'Cannot start the command "%s": there is no such program, or it is not executable.\\n' "$1" >&2
+case $1 in
+  */*) [ -f "$1" ] && [ -x "$1" ] ;;
+  *) command -v -- "$1" >/dev/null 2>&1 ;;
+esac || {
+  printf 'Cannot start the command "%s": ${NO_PROGRAM}.\\n' "$1" >&2
   exit ${CANNOT_START}
 }
 exec "$@"`;

@@ -3,7 +3,7 @@ import { chmodSync } from "node:fs";
 import { get } from "node:http";
 import { constants } from "node:os";
 import { describe, expect, test } from "vitest";
-import { Command, slotkeeper } from "../command.ts";
+import { Command, cannotStart, slotkeeper } from "../command.ts";
 import { TerminalSession } from "../terminal.ts";
 import { done, exec, newMachine, RUNS, waiting } from "./machine.ts";
 
@@ -47,11 +47,14 @@ describe("the command", () => {
     expect(await done(command)).toMatchObject({ code: 0, out: expect.stringMatching(/^(?:30000|90000)\n$/) });
   });
 
-  test("ends with 127 and a sentence if it cannot be started", async () => {
-    expect(await done(exec(newMachine(), NAME, "no-such-command"))).toMatchObject({
-      code: 127,
-      err: expect.stringContaining('Cannot start the command "no-such-command"'),
-    });
+  test.each([
+    ["it does not exist", "no-such-command"],
+    ["there is no such file", "/no/such/command"],
+    ["it is not executable", import.meta.filename],
+    ["it is a folder", import.meta.dirname],
+  ])("ends with 127 and a sentence if it cannot be started because %s", async (_, command) => {
+    const err = cannotStart(command);
+    expect(await done(exec(newMachine(), NAME, command))).toEqual({ code: 127, out: "", err });
   });
 
   test.each([
