@@ -43,6 +43,7 @@ export {
   hasEnforced,
   orderProblems,
   resolveBudgets,
+  SLOTS_QUOTA,
 } from "./settings/budget-settings.ts";
 export {
   CLASS_SETTINGS,

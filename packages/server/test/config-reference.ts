@@ -69,7 +69,8 @@ bucket (from ${WEIGHT.min} to ${WEIGHT.max}; 1 if it is not listed). A key that 
 ### \`fairQueue.budgets\`
 
 Budgets limit how much is used over time, for example tokens per minute. A key of \`budgets\` is the name of a budget: 1 to 32 characters of \`a-z\`, \`0-9\`,
-\`_\` and \`-\`, and begin with one of a-z; at most 16. \`budgets\` of a host replace those of \`fairQueue\` as a whole. They do not apply to named semaphores.
+\`_\` and \`-\`, and begin with one of a-z; at most 16. The name \`slots\` is refused: the [header RateLimit](http.md#post-apiv0fairqueueacquire)
+shows the slots of the host under it. \`budgets\` of a host replace those of \`fairQueue\` as a whole. They do not apply to named semaphores.
 
 | key | meaning |
 | --- | --- |

@@ -13,6 +13,9 @@ export const BUDGET_SETTINGS = {
   shadow: { type: "flag", default: false },
 } as const satisfies Settings;
 
+/** The name of the slots of a host among its quotas, in the headers of an answer. No budget has it. */
+export const SLOTS_QUOTA = "slots";
+
 /** The name of the budget in an order like `budget:tokens`. Undefined: another order. */
 export function budgetOfOrder(order: string | undefined): string | undefined {
   return order?.startsWith("budget:") === true ? order.slice("budget:".length) : undefined;
@@ -97,6 +100,9 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
     expected(field, numberExpected(BUDGET_SETTINGS[field]), value, isWithin(BUDGET_SETTINGS[field], value));
   return [
     ...nameProblems(name, path),
+    ...(name === SLOTS_QUOTA
+      ? [`Expected the name \`${path}\` to be another one: the header RateLimit has it for the slots`]
+      : []),
     ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
     ...bounded("limit", limit),
     ...bounded("perSeconds", perSeconds),

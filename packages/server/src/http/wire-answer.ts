@@ -4,6 +4,7 @@ import {
   PROBLEMS,
   type ProblemCode,
   type SessionClaims,
+  SLOTS_QUOTA,
 } from "@slotkeeper/protocol";
 import type { BudgetView, HostQuotas } from "@slotkeeper/queue";
 import { isSlotkeeperError } from "slotkeeper";
@@ -87,8 +88,8 @@ const MOST = 999_999_999_999_999;
  * A budget in shadow mode is no limit. Both take whole numbers, so that quotas are rounded down and times up. `t` is the time until a budget is full again.
  */
 export function rateLimitHeaders({ slots, free, budgets }: HostQuotas): Headers {
-  let policy = `"slots";q=${slots};qu="concurrent-requests"`;
-  let left = `"slots";r=${free}`;
+  let policy = `"${SLOTS_QUOTA}";q=${slots};qu="concurrent-requests"`;
+  let left = `"${SLOTS_QUOTA}";r=${free}`;
   for (const budget of budgets) {
     if (budget.isShadow) continue;
     policy += `, "${budget.name}";${quotaOf(budget)}`;

@@ -109,6 +109,7 @@ describe("the configuration", () => {
       { tokens: { ...TOKENS, burst: 10, default: 11 } },
       "Expected `fairQueue.budgets.tokens.default` to be a number from 0 to `burst`, got 11.",
     ],
+    [{ slots: TOKENS }, "Expected the name `fairQueue.budgets.slots` to be another one: the header RateLimit has it"],
     [{ Tokens: TOKENS }, "Expected the name `fairQueue.budgets.Tokens` to be 1 to 32 characters"],
     [
       { tokens: { limit: 0, perSeconds: 1 } },
