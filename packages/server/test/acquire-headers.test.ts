@@ -44,6 +44,35 @@ describe("the headers RateLimit-Policy and RateLimit of acquire", () => {
     expect(leftOf(reply, "tokens")).toEqual([399, 1005]);
   });
 
+  it.each([
+    [{ limit: 60, perSeconds: 60 }, "q=60;w=60"],
+    [{ limit: 0.5, perSeconds: 1, burst: 10 }, "q=1;w=2"],
+    [{ limit: 1.5, perSeconds: 2.5 }, "q=3;w=5"],
+    [{ limit: 1, perSeconds: 1.4 }, "q=5;w=7"],
+    [{ limit: 0.3, perSeconds: 0.1, burst: 1 }, "q=3;w=1"],
+    [{ limit: 1e-6, perSeconds: 1, burst: 1 }, "q=1;w=1000000"],
+    [{ limit: 1e12, perSeconds: 0.001 }, "q=999999999999999;w=1"],
+    [{ limit: 1234.5, perSeconds: 1 }, "q=1234;w=1"],
+  ])("name the window in which the quota of %j is whole: %s", async (budget, quota) => {
+    const fixture = await limited({ "example.com": { budgets: { a: budget } } });
+    const reply = await fixture.acquire({ waitMs: 1, cost: { a: 0 } });
+    expect(quotas(reply).policy).toContain(`"a";${quota}`);
+  });
+
+  it("never name a rate that is above the budget's, or more than 1 % below it", async () => {
+    const rates = Array.from({ length: 16 }, (_, at) => ({
+      limit: Math.PI ** (at - 8),
+      perSeconds: Math.E ** (at % 5),
+    }));
+    const budgets = Object.fromEntries(rates.map((rate, at) => [`b${at}`, { ...rate, burst: 1e6 }]));
+    const { policy } = quotas(await (await limited({ "example.com": { budgets } })).acquire({ waitMs: 1 }));
+    for (const [at, { limit, perSeconds }] of rates.entries()) {
+      const [, q, w] = new RegExp(`"b${at}";q=(\\d+);w=(\\d+)`).exec(policy ?? "") ?? [];
+      const ratio = Number(q) / Number(w) / (limit / perSeconds);
+      expect([at, ratio > 0.99, ratio < 1 + 1e-8]).toEqual([at, true, true]);
+    }
+  });
+
   it("show a debt as nothing left", async () => {
     const fixture = await limited(HOST);
     const { slotToken } = await fixture.take({ cost: { tokens: 500 } });

@@ -98,10 +98,31 @@ export function rateLimitHeaders({ slots, free, budgets }: HostQuotas): Headers 
   return { "RateLimit-Policy": policy, RateLimit: left };
 }
 
-/** A window is a whole number of seconds: 5 units per half a second are 10 per second. */
+/** Rounding down a quota of this many units changes the rate by at most 1 %. So does a window longer by as many seconds. */
+const FINE = 100;
+
+/**
+ * Both are whole numbers: 5 units per half a second are 10 per second, and 1.5 per second are 3 per 2 seconds. The window
+ * is the budget's own if its units are whole, else the next one whose units are; if none is near, the rate is at most 1 %
+ * too low. Takes at most `FINE` steps.
+ */
 function quotaOf({ limit, perMs }: BudgetView): string {
-  const seconds = Math.ceil(perMs / 1000);
-  return `q=${whole((limit * seconds * 1000) / perMs)};w=${whole(seconds)}`;
+  const unitsIn = (seconds: number) => (limit * seconds * 1000) / perMs;
+  const first = Math.ceil(perMs / 1000);
+  let seconds = first;
+  while (!isWhole(unitsIn(seconds)) && unitsIn(seconds) < FINE && seconds < first + FINE) {
+    const next = Math.floor(unitsIn(seconds)) + 1;
+    seconds = Math.max(seconds + 1, Math.ceil((next * perMs) / (limit * 1000) - EXACT));
+  }
+  const units = unitsIn(seconds);
+  return `q=${whole(isWhole(units) ? Math.round(units) : units)};w=${whole(seconds)}`;
+}
+
+/** The part of a number that rounding may have changed. */
+const EXACT = 1e-9;
+
+function isWhole(units: number): boolean {
+  return Math.abs(units - Math.round(units)) <= EXACT * units;
 }
 
 function whole(value: number): number {
