@@ -100,15 +100,30 @@ describe("the header Prefer of a first call", () => {
     return [body.result, headers.get("preference-applied")];
   };
 
-  it.each(["wait=5", "respond-async, wait=5", 'wait = "5"', "WAIT=5; x=1, return=minimal"])(
-    "%s waits like waitMs, and the answer says so",
-    async (prefer) => expect(await ask(prefer)).toEqual(["granted", "wait=5"]),
+  it.each([
+    "wait=5",
+    "respond-async, wait=5",
+    'wait = "5"',
+    "WAIT=5; x=1, return=minimal",
+    'foo="a, wait=3", wait=5',
+    'foo="a\\", wait=3", wait=5',
+  ])("%s waits like waitMs, and the answer says so", async (prefer) =>
+    expect(await ask(prefer)).toEqual(["granted", "wait=5"]),
   );
 
-  it.each(["wait", "wait=", "wait=-1", "wait=1.5", "wait=soon", "nowait=5", "respond-async", "wait=9999999999"])(
-    "%s is ignored",
-    async (prefer) => expect(await ask(prefer)).toEqual(["pending", null]),
-  );
+  it.each([
+    "wait",
+    "wait=",
+    "wait=-1",
+    "wait=1.5",
+    "wait=soon",
+    "nowait=5",
+    "respond-async",
+    "wait=9999999999",
+    'a="b, wait=5", c',
+    'a="b, wait=5',
+    'a="wait=5"',
+  ])("%s is ignored", async (prefer) => expect(await ask(prefer)).toEqual(["pending", null]));
 
   it("does not change the waitMs of the body", async () => {
     expect(await ask("wait=5", { waitMs: 0 })).toEqual(["pending", null]);

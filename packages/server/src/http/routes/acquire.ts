@@ -91,11 +91,16 @@ function begin(exchange: Exchange, body: JsonObject, context: CallerContext): An
   );
 }
 
-const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=[,;]|$)/i;
+const WAIT = /(?:^|,)\s*wait\s*=\s*(\d{1,9})\s*(?=[,;]|$)/i;
+/** A quoted string, or one that never ends. What it has is no preference of its own. */
+const QUOTED = /"((?:[^"\\]|\\.)*)(?:"|$)/g;
 
 /** `Prefer: wait=N` of a first call (RFC 7240), in milliseconds. A preference that is not understood is ignored. */
 function preferredWaitMs(exchange: Exchange): number | undefined {
-  const [, seconds] = WAIT.exec(exchange.header("prefer") ?? "") ?? [];
+  const preferences = (exchange.header("prefer") ?? "").replaceAll(QUOTED, (_, text: string) =>
+    /^\d+$/.test(text) ? text : "_",
+  );
+  const [, seconds] = WAIT.exec(preferences) ?? [];
   if (seconds === undefined) return undefined;
   exchange.setHeader("Preference-Applied", `wait=${seconds}`);
   return Number(seconds) * 1000;
