@@ -145,6 +145,20 @@ describe("slots", () => {
     expect(await done(exec(machine, NAME, "true"))).toMatchObject({ code: 0 });
   });
 
+  test("a name has at most as many slots as one of a service, and the message is the same", async () => {
+    const service = slotkeeper(["serve", "--listen", "127.0.0.1:0"]);
+    const url = await service.url();
+    const flags = [...NAME, "--slots", "1000001"];
+    const err = "Expected `limit` to be at most 1000000, got 1000001.\n";
+    expect(await done(exec(newMachine(), flags, "true"))).toEqual({ code: 8, out: "", err });
+    const refused = await done(exec(newMachine(), [...flags, "--url", url], "true"));
+    expect(refused).toEqual({
+      code: 8,
+      out: "",
+      err: `The service at ${url} refused the call with status 400: ${err}`,
+    });
+  });
+
   test("a command under a slot of the same name is refused; --nested runs it under that slot", async () => {
     const machine = newMachine();
     const inner = (...flags: string[]) =>

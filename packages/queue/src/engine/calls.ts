@@ -197,7 +197,6 @@ function checkRequest(request: BeginRequest): void {
     maxWaitMs,
     throttleWindowMs,
     limit,
-    width = 1,
     cost = {},
     keys = {},
     class: named = "",
@@ -215,9 +214,13 @@ function checkRequest(request: BeginRequest): void {
   if (!Object.values(keys).every((value) => isText(value, keyValueLength)))
     wrong.push(["keys", `an object of strings of at most ${keyValueLength} characters`]);
   if (!isText(named, classLength)) wrong.push(["class", `a string of at most ${classLength} characters`]);
-  if (!isCapacity(width)) wrong.push(["width", "a whole number from 1 up"]);
-  if (limit !== undefined && !(hostname?.startsWith(SEMAPHORE_PREFIX) === true && isCapacity(limit)))
-    wrong.push(["limit", `a whole number from 1 up, for a host named "${SEMAPHORE_PREFIX}…"`]);
+  for (const field of ["width", "limit"] as const) {
+    const { [field]: slots = 1 } = request;
+    if (!Number.isInteger(slots) || slots < 1) wrong.push([field, "a whole number from 1 up"]);
+    else if (slots > LIMITS.slots) wrong.push([field, `at most ${LIMITS.slots}`]);
+  }
+  if (limit !== undefined && hostname?.startsWith(SEMAPHORE_PREFIX) !== true)
+    wrong.push(["limit", `absent for a host not named "${SEMAPHORE_PREFIX}…"`]);
   if (wrong.length === 0) return;
   const problems = wrong.map(
     ([field, expected]) => `Expected \`${field}\` to be ${expected}, got ${JSON.stringify(request[field])}`,
@@ -226,10 +229,6 @@ function checkRequest(request: BeginRequest): void {
 }
 
 const { hostnameLength, bucketLength, requestIdLength, keyValueLength, classLength } = LIMITS;
-
-function isCapacity(limit: number): boolean {
-  return Number.isInteger(limit) && limit >= 1;
-}
 
 function isDuration(value: number | undefined): boolean {
   return value === undefined || value >= 0;
