@@ -50,18 +50,19 @@ export class BudgetRules {
     const known = this.#knownOf(host);
     const canceled = new Set(puts.flatMap((one) => (one.kind === "ending" && one.end === "canceled" ? [one.key] : [])));
     const ended = endedBy({ puts, dels }, known);
-    let [settled, excess] = [0, 0];
+    const settlements: Settlement[] = [];
     for (const one of ended) {
       known.held.delete(one.key);
       const isOver = one.kind === "lease" && (one.endsAt <= head.now || one.keepUntil + GRACE_MS <= head.now);
       const isGivenBack = one.kind === "offer" || canceled.has(one.session) || !(isOver || hasEnd(puts, one));
       const isReleased = one.kind === "lease" && one.endsAt > head.now && !isGivenBack;
       const used = isGivenBack ? 0 : isReleased ? this.#used.get(one.key)?.tokens : undefined;
-      if (used === undefined) continue;
-      settled++;
-      excess += settle(known, one, used, head.now);
+      if (used !== undefined) settlements.push({ one, used });
     }
-    if (settled > 1 && excess > 0) known.isUnsure = true;
+    // If the largest debt is not reached when all debts come before all that is given back, it is in no other order.
+    settlements.sort((a, b) => Number(isDebt(b)) - Number(isDebt(a)));
+    const excess = settlements.reduce((sum, { one, used }) => sum + settle(known, one, used, head.now), 0);
+    if (settlements.length > 1 && excess > 0) known.isUnsure = true;
     const faults = charges(puts, known).flatMap(([session, charge]) => this.#charge(known, session, charge));
     for (const record of puts) if (record.kind === "budget") known.records.set(record.key, record);
     for (const [kind, key] of dels) if (kind === "budget") known.records.delete(key);
@@ -109,6 +110,12 @@ export class BudgetRules {
 
 type Changed = Pick<KeptCommit["changes"], "puts" | "dels">;
 type Ended = (LeaseRecord | OfferRecord) & { readonly session: string };
+type Settlement = { readonly one: Ended; readonly used: number };
+
+/** More was used than was charged to one of its budgets. */
+function isDebt({ one, used }: Settlement): boolean {
+  return used > Math.min(...Object.values(one.charge?.costs ?? {}));
+}
 
 /** Leases and offers that the commit ends, and leases that it releases. An offer that becomes a lease does not end. */
 function endedBy({ puts, dels }: Changed, { held }: Known): Ended[] {

@@ -11,8 +11,8 @@
  *
  * An instance is behind the store's time by the time that an answer takes, so that much more may be granted.
  *
- * Not judged: hosts whose configuration changes, budgets in shadow mode, and times with lost commits or a jump of the
- * store's clock. Cost: O(n) for each of n grants, at most `MOST` of them.
+ * Not judged: hosts whose configuration changes, budgets in shadow mode, and times with lost commits, a jump of the
+ * store's clock, or a wrong clock of an instance. Cost: O(n) for each of n grants, at most `MOST` of them.
  */
 
 import { groupBy } from "../group-by.ts";
@@ -129,7 +129,7 @@ function judgeFrom(
   let count = 0;
   for (const grant of grants) {
     if (!isBefore(grant) || grant.until < at) continue;
-    if (grant.until >= doubtedFrom || count >= MOST) return;
+    if (grant.until >= doubtedFrom || count >= MOST || history.faults.hasClockJump(at, grant.until)) return;
     sum += grant.amount;
     count++;
     const most = burst + (limit * (grant.until - at + errorMs)) / (perSeconds * 1000);
