@@ -40,10 +40,18 @@ class BytesDisk implements JournalDisk {
 }
 
 async function openOn(disk: BytesDisk, clock: FakeClock) {
-  const opened = await openJournaledMemoryStore({ path: "journal", disk, clock, newTokenKey: () => "key" });
+  const opened = await openJournaledMemoryStore({
+    path: "journal",
+    disk,
+    clock,
+    // Of the machine, it would add the time that the run takes to the time of the store.
+    uptime: async () => ({ boot: "one start of the machine", ms: clock.now() }),
+    newTokenKey: () => "key",
+  });
   const queue = new FairQueue({
     store: opened.store,
-    clock,
+    // As the service does: with another clock than the store's, all commits would be refused.
+    clock: opened.clock,
     newSessionId: nameMaker("session"),
     newSecret: nameMaker("secret"),
     instance: "one",
