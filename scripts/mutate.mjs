@@ -1,8 +1,9 @@
 // Mutation testing: changes the code in small ways and looks whether a test fails. `npm run mutate -- --help` shows the options.
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
+import { Judge } from "./proof/judge.mjs";
 import { byReason, FOLDER, GROUPS, reportOf, resultOf } from "./proof/mutation.mjs";
 import { record } from "./proof/record.mjs";
 
@@ -12,12 +13,14 @@ const PIECE = 60;
 const HELP = `Usage: npm run mutate -- [options]
 
 Changes the code in small ways, one at a time, runs the pure tests that execute it, and reports the part of the changes that they find.
-Results are kept after every ${PIECE} lines. What was measured before is continued: only what changed since is measured again.
+Changes of the engine (decide, book, order) are also judged by the reference book and the simulator.
+Results are kept after every ${PIECE} lines, in the engine after every file. What was measured before is continued: only what changed
+since, and what no test found, is measured again.
 
   --group NAMES    with commas between them: ${Object.keys(GROUPS).join(", ")} (all)
   --file TEXT      measures only the files of the groups whose path contains the text
   --missing        measures only the files that have changed or were not measured yet
-  --minutes N      ends after the piece in which the time is over; the same command continues there
+  --minutes N      ends after the piece in which the time is over; the same command with --missing continues there
   --again          forgets what was measured before
   --report         measures nothing: reports what was measured before
   --survivors      lists the changes that no test found
@@ -119,6 +122,34 @@ async function mutate(files, incrementalFile) {
   }).runMutationTest();
 }
 
+/** Judges the changes of a group of the engine. What was found before and is the same now is not judged again. */
+async function measureEngine(name, files) {
+  if (files.length === 0) return;
+  const judge = await Judge.of(files, GROUPS[name].tests, resolve(FOLDER, `${name}.mjs`));
+  for (const file of files) {
+    if (isTimeOver()) break;
+    const before = new Map(foundBefore(file).map((change) => [identityOf(change), change]));
+    const mutants = [];
+    for (const change of judge.changesOf(file))
+      mutants.push(before.get(identityOf(change)) ?? { ...change, ...(await judge.resultOf(change)) });
+    const count = (status) => mutants.filter((mutant) => mutant.status === status).length;
+    console.log(`${file}: ${mutants.length} changes, ${count("Survived") + count("NoCoverage")} not found`);
+    const source = readFileSync(resolve(ROOT, file), "utf8");
+    const report = { schemaVersion: "2", files: { [file]: { language: "typescript", source, mutants } } };
+    writeFileSync(reportOf(file), JSON.stringify(report));
+  }
+  await judge.close();
+}
+
+const identityOf = ({ location, mutatorName, replacement }) => JSON.stringify([location, mutatorName, replacement]);
+
+function foundBefore(file) {
+  if (values.again || !existsSync(reportOf(file))) return [];
+  const { source, mutants } = JSON.parse(readFileSync(reportOf(file), "utf8")).files[file];
+  if (source !== readFileSync(resolve(ROOT, file), "utf8")) return [];
+  return mutants.filter(({ status }) => status === "Killed" || status === "Timeout");
+}
+
 /** Prints the result of a group and records it if every file is measured. Returns whether it reaches its score. */
 function report(name) {
   const { missing, survivors, record: result } = resultOf(name);
@@ -145,6 +176,11 @@ function report(name) {
   return result.score >= least;
 }
 
-for (const name of names) for (const file of filesToMeasure(name)) await measure(file, GROUPS[name].tests);
+for (const name of names) {
+  const { isEngine, tests } = GROUPS[name];
+  const files = filesToMeasure(name);
+  if (isEngine) await measureEngine(name, files);
+  else for (const file of files) await measure(file, tests);
+}
 const isReached = names.map(report).every(Boolean);
 process.exit(isReached ? 0 : 1);
