@@ -6,9 +6,8 @@ import { Instrumenter } from "@stryker-mutator/instrumenter";
 import { build } from "esbuild";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const HISTORIES = 150;
-const STORED_HISTORIES = 30;
-const SEEDS = 20;
+/** How many seeds of each kind there are. A change gets a part of them (judge.mjs). */
+const SEEDS = { history: 80, "long history": 30, "hot history": 30, "stored history": 15, "simulated fleet": 10 };
 const silent = () => {};
 const LOGGER = { isDebugEnabled: () => false, debug: silent, info: silent, warn: silent };
 
@@ -25,7 +24,7 @@ function stryCov_9fa48(...ids) {
 
 const checksOf = (tests) => `
 import * as fc from "fast-check";
-import { compareHistory, memoryHost, randomHistory, storedHost } from "@slotkeeper/testkit/reference";
+import { compareHistory, hotHistory, longHistory, memoryHost, randomHistory, storedHost } from "@slotkeeper/testkit/reference";
 import { simulate } from "@slotkeeper/testkit/simulator";
 ${tests.map((file) => `import ${JSON.stringify(resolve(ROOT, file))};`).join("\n")}
 import { tests } from "vitest";
@@ -33,8 +32,8 @@ import { tests } from "vitest";
 // A check gives the same answer each time, and the first failure is enough.
 fc.configureGlobal({ seed: 1, endOnFailure: true });
 
-async function compare(seed, host) {
-  const difference = await compareHistory(randomHistory(seed), host);
+async function compare(history, host) {
+  const difference = await compareHistory(history, host);
   if (difference !== undefined) throw new Error(difference.what + " differ at step " + difference.step);
 }
 async function run(seed) {
@@ -42,12 +41,18 @@ async function run(seed) {
   const [violation] = [...violations, ...verdict.violations.map(({ rule }) => rule)];
   if (violation !== undefined) throw new Error(violation);
 }
-const seeds = (kind, count, check) =>
-  Array.from({ length: count }, (_, at) => ({ kind, name: kind + " " + (at + 1), run: () => check(at + 1) }));
+const kinds = {
+  history: (seed) => compare(randomHistory(seed), memoryHost()),
+  "long history": (seed) => compare(longHistory(seed), memoryHost()),
+  "hot history": (seed) => compare(hotHistory(seed), memoryHost()),
+  "stored history": (seed) => compare(randomHistory(seed), storedHost()),
+  "simulated fleet": run,
+};
+const seeds = Object.entries(${JSON.stringify(SEEDS)}).flatMap(([kind, count]) =>
+  Array.from({ length: count }, (_, at) => ({ kind, name: kind + " " + (at + 1), run: () => kinds[kind](at + 1) })),
+);
 export const checks = [
-  ...seeds("history", ${HISTORIES}, (seed) => compare(seed, memoryHost())),
-  ...seeds("stored history", ${STORED_HISTORIES}, (seed) => compare(seed, storedHost())),
-  ...seeds("simulated fleet", ${SEEDS}, run),
+  ...seeds,
   ...tests.map((test) => ({ kind: "test", ...test })),
 ];`;
 

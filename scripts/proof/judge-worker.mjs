@@ -30,8 +30,8 @@ async function measure() {
 }
 
 /** The first check that fails with the change. Right after it, it must pass without the change. */
-async function judge({ id, order, limit, isStatic }) {
-  for (const at of order) {
+async function judge({ id, order, isStatic }) {
+  for (const { at, limit } of order) {
     parentPort.postMessage({ begun: at }, []);
     Object.assign(switches, { active: id, hits: 0, limit });
     const failure = await failureOf(checks[at].run);

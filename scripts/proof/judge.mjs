@@ -8,7 +8,16 @@ import { bundleChanges } from "./bundle-changes.mjs";
 const LIMIT_MS = 20_000;
 
 /** How many checks of a kind a change gets at most: those that execute it most often. Further ones find little. */
-const MOST = { history: 50, "stored history": 10, "simulated fleet": 4, test: Infinity };
+const MOST = {
+  history: 30,
+  "long history": 12,
+  "hot history": 12,
+  "stored history": 6,
+  "simulated fleet": 4,
+  test: Infinity,
+};
+/** The part of the time of all checks that a change gets. What is left out takes long and has found little. */
+const PART = 0.3;
 
 /** A thread with the bundle. What it does not answer in time, it never will. */
 class Thread {
@@ -18,7 +27,7 @@ class Thread {
   #timer;
 
   constructor(bundle, active) {
-    const workerData = { bundle: pathToFileURL(bundle).href, active, limitMs: LIMIT_MS / 2 };
+    const workerData = { bundle: pathToFileURL(bundle).href, active, limitMs: LIMIT_MS / 1.25 };
     this.#worker = new Worker(new URL("judge-worker.mjs", import.meta.url), { workerData, stdout: true, stderr: true });
     this.#worker.on("message", (answer) => (answer.begun === undefined ? this.#reply(answer) : this.#watch()));
     this.#worker.on("error", (error) => this.#reply({ failure: String(error) }));
@@ -51,6 +60,7 @@ export class Judge {
   #thread;
   #checks;
   #atLoad;
+  #totalMs;
   #finds;
 
   /** Instruments the files, and runs every check without a change. */
@@ -63,6 +73,7 @@ export class Judge {
     if (measured === undefined) throw new Error(failure ?? "A check takes too long without a change.");
     judge.#checks = measured;
     judge.#atLoad = atLoad;
+    judge.#totalMs = measured.reduce((sum, { ms }) => sum + ms, 0);
     judge.#finds = measured.map(() => 0);
     return judge;
   }
@@ -78,11 +89,10 @@ export class Judge {
   /** The result of a change: its status in Stryker's report, and what found it. */
   async resultOf({ id }) {
     const isStatic = this.#atLoad.has(id);
-    const order = this.#orderFor(id, isStatic);
+    const order = this.#orderFor(id, isStatic).map((at) => ({ at, limit: this.#limitOf(at, id) }));
     if (order.length === 0) return { status: "NoCoverage" };
-    const most = this.#checks.reduce((sum, { counts }) => Math.max(sum, counts.get(id) ?? 0), 0);
     if (isStatic) await this.#renew(id);
-    const answer = await this.#thread.ask({ id, order, isStatic, limit: 100 * most + 1000 });
+    const answer = await this.#thread.ask({ id, order, isStatic });
     const { isFresh } = this.#thread;
     this.#thread.isFresh = false;
     if (isStatic || answer.isLost || answer.isSound !== true) await this.#renew();
@@ -105,7 +115,13 @@ export class Judge {
       const ones = all.filter((at) => this.#checks[at].kind === kind);
       return ones.sort((a, b) => hits(b) - hits(a)).slice(0, count);
     });
-    return most.sort((a, b) => cost(a) - cost(b));
+    let leftMs = PART * this.#totalMs;
+    return most.sort((a, b) => cost(a) - cost(b)).filter((at) => (leftMs -= this.#checks[at].ms) > 0);
+  }
+
+  /** An endless loop that executes the change often ends here, so it takes no time. */
+  #limitOf(at, id) {
+    return 1_000 + 20 * (this.#checks[at].counts.get(id) ?? 0);
   }
 
   async #renew(active) {

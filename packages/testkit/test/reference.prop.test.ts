@@ -1,6 +1,8 @@
 import {
   compareHistory,
   formatHistory,
+  hotHistory,
+  longHistory,
   memoryHost,
   randomHistory,
   shrinkHistory,
@@ -11,6 +13,8 @@ import { regressionSeeds } from "./regression-seeds.ts";
 
 /** In CI some hundreds; `npm run reference` compares any number. */
 const HISTORIES = 400;
+/** They take several times as long. */
+const LONG_HISTORIES = 60;
 /** Through a store: every decision reads the whole book. */
 const STORED = 40;
 
@@ -20,6 +24,14 @@ describe("the engine and the reference book decide the same", () => {
       const difference = await compareHistory(randomHistory(seed), memoryHost());
       expect(difference, `repeat it: npm run reference -- --seed ${seed}`).toBeUndefined();
     }
+  });
+
+  test.each([
+    ["over many grants", longHistory],
+    ["at hosts where the weighted scheduler chooses", hotHistory],
+  ])("%s", { timeout: 600_000 }, async (_, history) => {
+    for (let seed = 1; seed <= LONG_HISTORIES; seed++)
+      expect(await compareHistory(history(seed), memoryHost()), `seed ${seed}`).toBeUndefined();
   });
 
   test.each(regressionSeeds("reference"))("seed $seed stays the same: $found", async ({ seed }) => {

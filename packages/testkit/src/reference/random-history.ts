@@ -110,6 +110,33 @@ export function randomHistory(seed: number): History {
   };
 }
 
+/** As long as four histories, with more sessions that wait: what adds up over many grants shows in it. */
+export function longHistory(seed: number): History {
+  const history = randomHistory(seed);
+  const parts = [history, ...LATER.map((later) => randomHistory(seed + later))];
+  const cast = { sessions: Array.from({ length: 14 }, (_, index) => `s${index}`), buckets: BUCKETS };
+  const random = new Random(seed ^ 0x407);
+  return { ...history, steps: parts.flatMap(({ steps }) => steps.map((step) => crowded(step, cast, random))) };
+}
+
+/** The seeds of the parts that follow. */
+const LATER = [1_000_000, 2_000_000, 3_000_000];
+
+/** A long history at a host where the weighted scheduler chooses whenever sessions wait. In others it rarely does. */
+export function hotHistory(seed: number): History {
+  const { configs, ...history } = longHistory(seed);
+  return { ...history, configs: [hot(configs[0]), hot(configs[1])], mostWidth: 1 };
+}
+
+/** Budgets, keys and classes would turn the scheduler off. */
+function hot({ budgets: _, keys: _keys, order: _order, ...config }: FairQueueConfig): FairQueueConfig {
+  const heat = { enabled: true, hotPendingMin: 1, hotPendingFactor: 0.1, hotAvgWaitMs: 2, coldAvgWaitMs: 1 };
+  const { weights } = config.hosts?.["*"] ?? {};
+  const limits = { maxSlotPerHost: 2, maxSlotPerIp: 1, maxWaitersPerHost: 50, maxWaitMs: 20_000, pollIntervalMs: 20 };
+  const weightedScheduler = { ...config.weightedScheduler, ...heat };
+  return { ...config, ...limits, hosts: { "*": { weights } }, weightedScheduler };
+}
+
 /** More sessions arrive: classes matter only while several of them wait. */
 function crowded(step: Step, { sessions, buckets }: Pick<Cast, "sessions" | "buckets">, random: Random): Step {
   const arrivals = Array.from({ length: random.int(0, 2) }, (): Ask => {

@@ -1,0 +1,99 @@
+import { Random } from "@slotkeeper/testkit/random";
+import { drained } from "@slotkeeper/testkit/simulator";
+import { describe, expect, test } from "vitest";
+import { Bench, type Followed } from "./bench-of-one.ts";
+
+/** Which waiter is next: what few random histories show. */
+
+const HOST = {
+  maxSlotPerHost: 4,
+  maxSlotPerIp: -1,
+  maxWaitersPerIp: -1,
+  maxWaitMs: 600_000,
+  zombieTimeoutSeconds: 300,
+} as const;
+
+const isGranted = ({ isGranted }: Followed) => isGranted;
+
+describe("first come, first served", () => {
+  test("the oldest session is next, however much its bucket holds and has used", async () => {
+    const bench = new Bench({ ...HOST, order: "fifo" });
+    const held = [await bench.take("a"), await bench.take("a"), await bench.take("a"), await bench.take("b")];
+    await bench.clock.run(1_000);
+    const sessions = [await bench.want("a"), await bench.want("b"), await bench.want("c")];
+    await bench.release(held[3] as string);
+    expect(sessions.map(isGranted)).toEqual([true, false, false]);
+  });
+
+  test("requests of every width get their slots, whichever width came first", async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const random = new Random(seed);
+      const bench = new Bench({ ...HOST, order: "fifo" });
+      const held = [await bench.take("x", { width: 4 })];
+      const sessions: Followed[] = [];
+      for (let one = 0; one < 8; one++) sessions.push(await bench.want(`b${one}`, { width: random.int(1, 4) }));
+      while (held.length > 0) {
+        const waiting = sessions.filter((one) => !isGranted(one));
+        await bench.release(held.splice(random.int(0, held.length - 1), 1)[0] as string);
+        held.push(...waiting.filter(isGranted).map(({ slotToken }) => slotToken));
+      }
+      expect(sessions.every(isGranted)).toBe(true);
+    }
+  });
+
+  test("a request that needs exactly the free slots takes the place of one that may not be first", async () => {
+    const bench = new Bench({ ...HOST, maxSlotPerHost: 8, order: "fifo" });
+    for (const width of [3, 3]) await bench.take("a", { width });
+    const token = await bench.take("b", { width: 2 });
+    const [older, younger] = [await bench.want("a", { width: 3 }), await bench.want("b", { width: 2 })];
+    await bench.release(token);
+    expect([older, younger].map(isGranted)).toEqual([false, true]);
+  });
+});
+
+describe("the best-ranked request of a class whose ceiling has no room for it", () => {
+  const TOKENS = { tokens: { limit: 100, perSeconds: 1_000 } };
+  const batch = (width: number, tokens = 0) => ({ class: "batch", width, cost: { tokens } });
+
+  /** A bucket that has more than its share of the class asks for too many slots, then another asks for one. */
+  async function beside(config: object, tokens: number): Promise<boolean> {
+    const bench = new Bench({ ...HOST, maxSlotPerHost: 10, budgets: TOKENS, classes: { batch: { ceiling: 6 } }, ...config });
+    for (const tokens of [60, 0, 0, 0, 0]) await bench.take("a", batch(1, tokens));
+    await bench.want("a", batch(2, tokens));
+    const narrow = await bench.want("b", batch(1));
+    await drained();
+    return narrow.isGranted;
+  }
+
+  test("lets others of its class go on if its bucket has more than its share", async () => {
+    expect(await beside({ order: "fifo" }, 10)).toBe(true);
+  });
+
+  test("holds back its class if a budget cannot pay for it either", async () => {
+    expect(await beside({ order: "fifo" }, 90)).toBe(false);
+  });
+
+  test("holds back its class in the order by a budget (CORDER3)", async () => {
+    expect(await beside({ order: "budget:tokens" }, 10)).toBe(false);
+  });
+});
+
+test("a host with classes is never hot: the weighted scheduler is off", async () => {
+  const bench = new Bench({
+    ...HOST,
+    maxSlotPerHost: 1,
+    classes: { chat: {} },
+    weightedScheduler: { enabled: true, hotPendingMin: 1, hotAvgWaitMs: 1 },
+  });
+  let token = await bench.take("a");
+  for (let round = 0; round < 5; round++) {
+    const next = await bench.want("b", { class: "chat" });
+    await bench.want("c");
+    await bench.clock.run(2_000);
+    await bench.release(token);
+    const [held] = [next].filter(isGranted);
+    if (held === undefined) break;
+    token = held.slotToken;
+  }
+  expect(bench.queue.glance("h")).toMatchObject({ isHot: false });
+});
