@@ -26,7 +26,12 @@ const QUEUE_TESTS = [
   "packages/testkit/test/decide.prop.test.ts",
 ];
 
-const engine = (name) => ({ least: 90, isEngine: true, tests: QUEUE_TESTS, files: folder(`packages/queue/src/${name}`) });
+const engine = (name) => ({
+  least: 90,
+  isEngine: true,
+  tests: QUEUE_TESTS,
+  files: folder(`packages/queue/src/${name}`),
+});
 
 /** The files of each group, the tests that judge it, and the score that it must reach. judge.mjs judges what is of the engine. */
 export const GROUPS = {

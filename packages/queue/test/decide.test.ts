@@ -1,56 +1,8 @@
-import type { FairQueueConfig } from "@slotkeeper/protocol";
-import { resolveHost, resolveOptions } from "@slotkeeper/queue";
-import { Book, type Decision, decide, type Input } from "@slotkeeper/queue/internals";
+import { Book } from "@slotkeeper/queue/internals";
 import { describe, expect, test } from "vitest";
+import { arrive, Decider, release, START } from "./decider.ts";
 
 /** Decisions that the comparison with the reference book (`testkit/test/reference.prop.test.ts`) showed to be wrong. */
-
-const START = 1_000_000;
-
-/** One host and one instance that decides. */
-class Decider {
-  readonly book: Book;
-  #secrets = 0;
-  readonly #config: FairQueueConfig;
-
-  constructor(config: FairQueueConfig, book = new Book("h", START)) {
-    this.#config = config;
-    this.book = book;
-  }
-
-  /** Decides at a time after the start. The named sessions have an open poll. */
-  at(ms: number, inputs: readonly Input[], polled: readonly string[], change: FairQueueConfig = {}): Decision {
-    const options = resolveOptions({ ...this.#config, ...change });
-    const { policy } = resolveHost(options, undefined);
-    const now = START + ms;
-    const decision = decide(this.book, inputs, {
-      ...options,
-      now,
-      instance: "i",
-      limits: { policy, loadedAt: now, hostname: undefined },
-      isSemaphore: false,
-      mostEnds: 100,
-      newSecret: () => `${this.#secrets++}`,
-      isPolledHere: (session) => polled.includes(session),
-      awayHere: () => undefined,
-      isTokenSent: () => true,
-      isUndelivered: () => false,
-      seenAt: () => undefined,
-    });
-    if (this.book.isChanged) this.book.keep(`${ms}.x`);
-    return decision;
-  }
-}
-
-function arrive(session: string, bucket: string, ms: number, deadlineMs: number): Input {
-  const times = { arrivedAt: START + ms, deadlineAt: START + deadlineMs, openMs: 1_000 };
-  return { kind: "arrive", session, bucket, weight: 1, limit: undefined, ...times };
-}
-
-function release(book: Book, session: string): Input {
-  const slotToken = book.leaseOf(session)?.key ?? "";
-  return { kind: "release", slotToken, hitAt: undefined, status: undefined };
-}
 
 describe("a decision", () => {
   test("makes no lease from an offer if the limit was lowered since", () => {

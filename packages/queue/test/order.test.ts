@@ -57,7 +57,13 @@ describe("the best-ranked request of a class whose ceiling has no room for it", 
 
   /** A bucket that has more than its share of the class asks for too many slots, then another asks for one. */
   async function beside(config: object, tokens: number): Promise<boolean> {
-    const bench = new Bench({ ...HOST, maxSlotPerHost: 10, budgets: TOKENS, classes: { batch: { ceiling: 6 } }, ...config });
+    const bench = new Bench({
+      ...HOST,
+      maxSlotPerHost: 10,
+      budgets: TOKENS,
+      classes: { batch: { ceiling: 6 } },
+      ...config,
+    });
     for (const tokens of [60, 0, 0, 0, 0]) await bench.take("a", batch(1, tokens));
     await bench.want("a", batch(2, tokens));
     const narrow = await bench.want("b", batch(1));

@@ -25,9 +25,9 @@ const CLASSES = { chat: { weight: 3 }, batch: { weight: 0.5 } };
 
 const HOSTS: Readonly<Record<string, FairQueueConfig>> = {
   "slots and their use": {},
-  "arrival": { order: "fifo" },
+  arrival: { order: "fifo" },
   "a budget": { order: "budget:tokens", budgets: TOKENS },
-  "classes": { classes: CLASSES },
+  classes: { classes: CLASSES },
   "classes by a budget": { classes: CLASSES, order: "budget:tokens", budgets: TOKENS },
 };
 
@@ -65,15 +65,20 @@ async function pausedHost(config: FairQueueConfig, seed: number): Promise<Bench>
 }
 
 describe.each(Object.entries(HOSTS))("at a host ordered by %s", (_name, config) => {
-  test.each([1, 2, 3, 4, 5, 6])("sessions get the next slots in the order of their positions (seed %i)", async (seed) => {
-    const bench = await pausedHost(config, seed);
-    const slots = (await bench.held()) + MORE;
-    await bench.queue.operate({ kind: "limits", host: "h", hostname: "h", limits: { slots } });
-    const places = new Map(bench.queue.inspect("h")?.waiting.map(({ session, position }) => [session, position]));
-    const before = bench.ofType("granted").length;
-    await bench.queue.operate({ kind: "pause", host: "h", hostname: "h", isPaused: false });
-    await drained();
-    const granted = bench.ofType("granted").slice(before);
-    expect(granted.map(({ session }) => places.get(session))).toEqual(Array.from({ length: MORE }, (_, at) => at + 1));
-  });
+  test.each([1, 2, 3, 4, 5, 6])(
+    "sessions get the next slots in the order of their positions (seed %i)",
+    async (seed) => {
+      const bench = await pausedHost(config, seed);
+      const slots = (await bench.held()) + MORE;
+      await bench.queue.operate({ kind: "limits", host: "h", hostname: "h", limits: { slots } });
+      const places = new Map(bench.queue.inspect("h")?.waiting.map(({ session, position }) => [session, position]));
+      const before = bench.ofType("granted").length;
+      await bench.queue.operate({ kind: "pause", host: "h", hostname: "h", isPaused: false });
+      await drained();
+      const granted = bench.ofType("granted").slice(before);
+      expect(granted.map(({ session }) => places.get(session))).toEqual(
+        Array.from({ length: MORE }, (_, at) => at + 1),
+      );
+    },
+  );
 });

@@ -14,7 +14,7 @@ import { regressionSeeds } from "./regression-seeds.ts";
 /** In CI some hundreds; `npm run reference` compares any number. */
 const HISTORIES = 400;
 /** They take several times as long. */
-const LONG_HISTORIES = 60;
+const LONG_HISTORIES = 40;
 /** Through a store: every decision reads the whole book. */
 const STORED = 40;
 

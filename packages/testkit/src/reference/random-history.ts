@@ -131,7 +131,7 @@ export function hotHistory(seed: number): History {
 /** Budgets, keys and classes would turn the scheduler off. */
 function hot({ budgets: _, keys: _keys, order: _order, ...config }: FairQueueConfig): FairQueueConfig {
   const heat = { enabled: true, hotPendingMin: 1, hotPendingFactor: 0.1, hotAvgWaitMs: 2, coldAvgWaitMs: 1 };
-  const { weights } = config.hosts?.["*"] ?? {};
+  const { weights = {} } = config.hosts?.["*"] ?? {};
   const limits = { maxSlotPerHost: 2, maxSlotPerIp: 1, maxWaitersPerHost: 50, maxWaitMs: 20_000, pollIntervalMs: 20 };
   const weightedScheduler = { ...config.weightedScheduler, ...heat };
   return { ...config, ...limits, hosts: { "*": { weights } }, weightedScheduler };
