@@ -130,21 +130,8 @@ async function measureEngine(name, files) {
     if (isTimeOver()) break;
     const before = new Map(foundBefore(file).map((change) => [identityOf(change), change]));
     const mutants = [];
-    for (const change of judge.changesOf(file)) {
-      const t = performance.now();
+    for (const change of judge.changesOf(file))
       mutants.push(before.get(identityOf(change)) ?? { ...change, ...(await judge.resultOf(change)) });
-      const ms = performance.now() - t;
-      if (process.env.SLOW)
-        console.error(
-          Math.round(ms),
-          mutants.at(-1).status,
-          change.file.slice(19),
-          change.location.start.line,
-          change.replacement.slice(0, 50).replaceAll("\n", " "),
-          "|",
-          (mutants.at(-1).statusReason ?? "").slice(0, 100),
-        );
-    }
     const count = (status) => mutants.filter((mutant) => mutant.status === status).length;
     console.log(`${file}: ${mutants.length} changes, ${count("Survived") + count("NoCoverage")} not found`);
     const source = readFileSync(resolve(ROOT, file), "utf8");

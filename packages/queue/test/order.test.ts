@@ -51,6 +51,20 @@ describe("first come, first served", () => {
   });
 });
 
+test("a wide request is first while its bucket has less than its share, which follows from its weight", async () => {
+  const bench = new Bench({ ...HOST, maxSlotPerHost: 8, order: "fifo", hosts: { h: { weights: { a: 3 } } } });
+  const token = await bench.take("b", { width: 2 });
+  for (const [bucket, width] of [
+    ["b", 1],
+    ["a", 3],
+    ["a", 2],
+  ] as const)
+    await bench.take(bucket, { width });
+  const [wide, narrow] = [await bench.want("a", { width: 3 }), await bench.want("b")];
+  await bench.release(token);
+  expect([wide, narrow].map(isGranted)).toEqual([false, false]);
+});
+
 describe("the best-ranked request of a class whose ceiling has no room for it", () => {
   const TOKENS = { tokens: { limit: 100, perSeconds: 1_000 } };
   const batch = (width: number, tokens = 0) => ({ class: "batch", width, cost: { tokens } });

@@ -125,16 +125,18 @@ const LATER = [1_000_000, 2_000_000, 3_000_000];
 /** A long history at a host where the weighted scheduler chooses whenever sessions wait. In others it rarely does. */
 export function hotHistory(seed: number): History {
   const { configs, ...history } = longHistory(seed);
-  return { ...history, configs: [hot(configs[0]), hot(configs[1])], mostWidth: 1 };
+  return { ...history, configs: [hot(configs[0], seed), hot(configs[1], seed)], mostWidth: 1 };
 }
 
-/** Budgets, keys and classes would turn the scheduler off. */
-function hot({ budgets: _, keys: _keys, order: _order, ...config }: FairQueueConfig): FairQueueConfig {
-  const heat = { enabled: true, hotPendingMin: 1, hotPendingFactor: 0.1, hotAvgWaitMs: 2, coldAvgWaitMs: 1 };
+/** Budgets, keys and classes would turn the scheduler off. Half of the hosts have the defaults for waits. */
+function hot({ budgets: _, keys: _keys, order: _order, ...config }: FairQueueConfig, seed: number): FairQueueConfig {
+  const heat =
+    seed % 2 === 0
+      ? { ...config.weightedScheduler, hotPendingMin: 1, hotPendingFactor: 0.1, hotAvgWaitMs: 2, coldAvgWaitMs: 1 }
+      : { hotPendingMin: 2, hotPendingFactor: 2 };
   const { weights = {} } = config.hosts?.["*"] ?? {};
   const limits = { maxSlotPerHost: 2, maxSlotPerIp: 1, maxWaitersPerHost: 50, maxWaitMs: 20_000, pollIntervalMs: 20 };
-  const weightedScheduler = { ...config.weightedScheduler, ...heat };
-  return { ...config, ...limits, hosts: { "*": { weights } }, weightedScheduler };
+  return { ...config, ...limits, hosts: { "*": { weights } }, weightedScheduler: { ...heat, enabled: true } };
 }
 
 /** More sessions arrive: classes matter only while several of them wait. */
