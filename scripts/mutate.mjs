@@ -1,9 +1,9 @@
 // Mutation testing: changes the code in small ways and looks whether a test fails. `npm run mutate -- --help` shows the options.
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
-import { Judge } from "./proof/judge.mjs";
+import { measureEngine } from "./proof/measure-engine.mjs";
 import { byReason, FOLDER, GROUPS, reportOf, resultOf } from "./proof/mutation.mjs";
 import { record } from "./proof/record.mjs";
 
@@ -122,34 +122,6 @@ async function mutate(files, incrementalFile) {
   }).runMutationTest();
 }
 
-/** Judges the changes of a group of the engine. What was found before and is the same now is not judged again. */
-async function measureEngine(name, files) {
-  if (files.length === 0) return;
-  const judge = await Judge.of(files, GROUPS[name].tests, resolve(FOLDER, `${name}.mjs`));
-  for (const file of files) {
-    if (isTimeOver()) break;
-    const before = new Map(foundBefore(file).map((change) => [identityOf(change), change]));
-    const mutants = [];
-    for (const change of judge.changesOf(file))
-      mutants.push(before.get(identityOf(change)) ?? { ...change, ...(await judge.resultOf(change)) });
-    const count = (status) => mutants.filter((mutant) => mutant.status === status).length;
-    console.log(`${file}: ${mutants.length} changes, ${count("Survived") + count("NoCoverage")} not found`);
-    const source = readFileSync(resolve(ROOT, file), "utf8");
-    const report = { schemaVersion: "2", files: { [file]: { language: "typescript", source, mutants } } };
-    writeFileSync(reportOf(file), JSON.stringify(report));
-  }
-  await judge.close();
-}
-
-const identityOf = ({ location, mutatorName, replacement }) => JSON.stringify([location, mutatorName, replacement]);
-
-function foundBefore(file) {
-  if (values.again || !existsSync(reportOf(file))) return [];
-  const { source, mutants } = JSON.parse(readFileSync(reportOf(file), "utf8")).files[file];
-  if (source !== readFileSync(resolve(ROOT, file), "utf8")) return [];
-  return mutants.filter(({ status }) => status === "Killed" || status === "Timeout");
-}
-
 /** Prints the result of a group and records it if every file is measured. Returns whether it reaches its score. */
 function report(name) {
   const { missing, survivors, record: result } = resultOf(name);
@@ -179,7 +151,7 @@ function report(name) {
 for (const name of names) {
   const { isEngine, tests } = GROUPS[name];
   const files = filesToMeasure(name);
-  if (isEngine) await measureEngine(name, files);
+  if (isEngine) await measureEngine(name, files, { isAgain: values.again, isTimeOver });
   else for (const file of files) await measure(file, tests);
 }
 const isReached = names.map(report).every(Boolean);

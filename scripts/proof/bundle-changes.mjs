@@ -2,6 +2,7 @@
 // A check is a history that is compared with the reference book, a seed of the simulator, or a test.
 import { readFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { Instrumenter } from "@stryker-mutator/instrumenter";
 import { build } from "esbuild";
 
@@ -72,7 +73,7 @@ export async function bundleChanges(files, tests, outfile) {
       onLoad({ filter: /\/queue\/src\// }, ({ path }) => {
         return texts.has(path) ? { contents: texts.get(path), loader: "ts" } : undefined;
       });
-      const standIn = resolve(import.meta.dirname, "checks-of-tests.mjs");
+      const standIn = fileURLToPath(new URL("checks-of-tests.mjs", import.meta.url));
       onResolve({ filter: /^vitest$/ }, ({ importer }) => {
         return importer === standIn ? { external: true } : { path: standIn };
       });

@@ -12,7 +12,8 @@ process.on("uncaughtException", () => {});
 const { checks } = await import(workerData.bundle);
 const atLoad = new Set(switches.counts.keys());
 switches.counts = undefined;
-parentPort.on("message", async (asked) => parentPort.postMessage(await (asked.order ? judge(asked) : measure()), []));
+const answer = async (asked) => parentPort.postMessage(await (asked.order ? judge(asked) : measure()), []);
+parentPort.on("message", (asked) => void answer(asked));
 
 /** Without a change: which checks execute which changes how often. None of them may fail. */
 async function measure() {

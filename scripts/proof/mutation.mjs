@@ -8,7 +8,7 @@ export const FOLDER = resolve(ROOT, ".proof/mutation");
 
 const core = (...names) => names.map((name) => `packages/core/src/${name}.ts`);
 const folder = (path) =>
-  readdirSync(resolve(ROOT, path), { recursive: true })
+  readdirSync(resolve(ROOT, path), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
     .map((name) => `${path}/${name}`);
 
@@ -22,7 +22,7 @@ const LIMITER_TESTS = ["packages/core/test/limiter/!(model-api.sim).test.ts"];
 /** Without those of the store, and those that run for seconds: the simulator and the reference book find more in less time. */
 const LONG = /(granted-once\.sim|many-hosts|scale|idle-books|memory-conformance|limits\.prop|order\.prop)\.test\.ts$/;
 const QUEUE_TESTS = [
-  ...folder("packages/queue/test").filter((file) => /\.test\.ts$/.test(file) && !LONG.test(file)),
+  ...folder("packages/queue/test").filter((file) => file.endsWith(".test.ts") && !LONG.test(file)),
   "packages/testkit/test/decide.prop.test.ts",
 ];
 

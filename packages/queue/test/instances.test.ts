@@ -199,7 +199,7 @@ describe("a slot that no call has taken", () => {
   function returned(deadlineMs: number, fence?: number, change: FairQueueConfig = {}, more: readonly Input[] = []) {
     const host = new Decider({ ...ONE, maxSlotPerHost: 4, breaker: { openSeconds: 5 } });
     const session = { ...arrive("s0", "a", 0, deadlineMs), demand: { width: 3 } };
-    host.at(0, [session as Input], ["s0"]);
+    host.at(0, [session], ["s0"]);
     host.undelivered = ["s0"];
     const input = { ...session, kind: "return", fence: fence ?? host.book.leaseOf("s0")?.fence, awayAt: START + 100 };
     const { outcomes, notes } = host.at(500, [...more, input as unknown as Input], [], change);

@@ -129,7 +129,10 @@ export function hotHistory(seed: number): History {
 }
 
 /** Budgets, keys and classes would turn the scheduler off. Half of the hosts have the defaults for waits. */
-function hot({ budgets: _, keys: _keys, order: _order, ...config }: FairQueueConfig, seed: number): FairQueueConfig {
+function hot(
+  { budgets: _budgets, keys: _keys, order: _order, ...config }: FairQueueConfig,
+  seed: number,
+): FairQueueConfig {
   const heat =
     seed % 2 === 0
       ? { ...config.weightedScheduler, hotPendingMin: 1, hotPendingFactor: 0.1, hotAvgWaitMs: 2, coldAvgWaitMs: 1 }
