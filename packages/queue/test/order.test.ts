@@ -41,14 +41,20 @@ describe("first come, first served", () => {
     }
   });
 
-  test("a request that needs exactly the free slots takes the place of one that may not be first", async () => {
-    const bench = new Bench({ ...HOST, maxSlotPerHost: 8, order: "fifo" });
-    for (const width of [3, 3]) await bench.take("a", { width });
-    const token = await bench.take("b", { width: 2 });
-    const [older, younger] = [await bench.want("a", { width: 3 }), await bench.want("b", { width: 2 })];
-    await bench.release(token);
-    expect([older, younger].map(isGranted)).toEqual([false, true]);
-  });
+  test.each([
+    { name: "a host", more: {} },
+    { name: "a host with classes", more: { classes: { batch: {} } } },
+  ])(
+    "at $name, a request that needs exactly the free slots takes the place of one that may not be first",
+    async ({ more }) => {
+      const bench = new Bench({ ...HOST, maxSlotPerHost: 8, order: "fifo", ...more });
+      for (const width of [3, 3]) await bench.take("a", { width });
+      const token = await bench.take("b", { width: 2 });
+      const [older, younger] = [await bench.want("a", { width: 3 }), await bench.want("b", { width: 2 })];
+      await bench.release(token);
+      expect([older, younger].map(isGranted)).toEqual([false, true]);
+    },
+  );
 });
 
 test("a wide request is first while its bucket has less than its share, which follows from its weight", async () => {
