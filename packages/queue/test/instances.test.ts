@@ -219,6 +219,35 @@ describe("a slot that no call has taken", () => {
   });
 });
 
+describe("a session that arrives alone", () => {
+  const plain = { maxSlotPerHost: 9, maxSlotPerIp: -1, weightedScheduler: { enabled: false } } as const;
+  const asks = (session: string, width: number, tokens?: number): Input => {
+    const cost = tokens === undefined ? {} : { cost: { tokens } };
+    return { ...arrive(session, "a", 0, 9_000), demand: { width, class: "batch", ...cost } } as Input;
+  };
+
+  test.each([
+    [1, true],
+    [2, false],
+  ])("waits if the ceiling of its class has no room for it (%i slots)", (width, isGranted) => {
+    const host = new Decider({ ...plain, classes: { batch: { ceiling: 3 } } });
+    host.at(0, [asks("s0", 2)], ["s0"]);
+    host.at(1, [asks("s1", width)], ["s1"]);
+    expect(host.book.leaseOf("s1") !== undefined).toBe(isGranted);
+  });
+
+  test.each([
+    [4, true],
+    [5, false],
+  ])("waits if a budget cannot pay for it (%i tokens)", (tokens, isGranted) => {
+    const budgets = { tokens: { limit: 10, perSeconds: 3_600 } };
+    const host = new Decider({ ...plain, budgets, classes: { batch: {} } });
+    host.at(0, [asks("s0", 1, 6)], ["s0"]);
+    host.at(1, [asks("s1", 1, tokens)], ["s1"]);
+    expect(host.book.leaseOf("s1") !== undefined).toBe(isGranted);
+  });
+});
+
 describe("a host", () => {
   test("is created by an operator or by a session before its deadline, and by nothing else", () => {
     const created = (ms: number, input: Input) => {
