@@ -155,7 +155,7 @@ export const EXPLAINED = {
       "order/plain-order.ts: (this.#blocked?.size ?? 0) === 0 → false",
       "order/slot-seconds.ts: this.#spare?.inFlight === inFlight && this.#spare.weight === weight → false",
     ],
-  "Only for the types: the value is always there, or another condition decides before it ": [
+  "In the engine: the value is always there, or another condition decides before or after it": [
     "decide/decide.ts: lease !== undefined → true",
     "decide/decide.ts: offer !== undefined → true",
     "decide/decide.ts: waiter === undefined → false",
@@ -197,7 +197,7 @@ export const EXPLAINED = {
       "order/order.ts: inFlight < share + widest - 1 - ROUNDING → inFlight <= share + widest - 1 - ROUNDING",
       "order/slot-seconds.ts: (startA - startB) / a.weight → (startA - startB) * a.weight",
     ],
-  "Equal values were compared before, or both sides of the boundary give the same result ": [
+  "In the engine: equal values were compared before, or both sides of the boundary give the same result": [
     "decide/hand-out.ts: a.key < b.key → a.key <= b.key",
     "decide/take-input.ts: waiter.deadlineAt < deadlineAt → waiter.deadlineAt <= deadlineAt",
     "order/charge-order.ts: chargeA < chargeB → chargeA <= chargeB",
