@@ -119,3 +119,28 @@ test("a host with classes is never hot: the weighted scheduler is off", async ()
   expect(next.isGranted).toBe(true);
   expect(bench.queue.glance("h")).toMatchObject({ isHot: false });
 });
+
+test("a host is hot from the average wait that is configured for it until the average is no more than that for cold ones", async () => {
+  const config = (coldAvgWaitMs: number, hotAvgWaitMs: number) => ({
+    ...HOST,
+    maxSlotPerHost: 1,
+    weightedScheduler: { enabled: true, hotPendingMin: 2, hotPendingFactor: 0.1, coldAvgWaitMs, hotAvgWaitMs },
+  });
+  const bench = new Bench(config(1, 1e6));
+  const token = await bench.take("a");
+  for (const bucket of ["b", "c", "d", "e"]) await bench.want(bucket);
+  await bench.clock.run(2_000);
+  await bench.release(token);
+  const { avgWaitMs = 0 } = bench.queue.glance("h") ?? {};
+  expect(avgWaitMs).toBeGreaterThan(100);
+  const isHotWith = async (coldMs: number, hotMs: number) => {
+    bench.queue.reconfigure(config(coldMs, hotMs));
+    await bench.want("f");
+    return bench.queue.glance("h")?.isHot;
+  };
+  expect(await isHotWith(1, avgWaitMs + 1)).toBe(false);
+  expect(await isHotWith(1, avgWaitMs)).toBe(true);
+  expect(await isHotWith(avgWaitMs - 1, avgWaitMs + 1)).toBe(true);
+  expect(await isHotWith(avgWaitMs, avgWaitMs + 1)).toBe(false);
+  expect(bench.queue.glance("h")).toMatchObject({ avgWaitMs });
+});
