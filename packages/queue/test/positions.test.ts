@@ -7,7 +7,7 @@ import { Bench, type Followed } from "./bench-of-one.ts";
 /** What positions promise (ORDER6): while nothing else changes, sessions get their slots in this order. */
 
 const SLOTS = 5;
-/** So many more are handed out at once. */
+/** The number of slots that are handed out together. */
 const MORE = 9;
 const HOST = {
   maxSlotPerHost: SLOTS,
