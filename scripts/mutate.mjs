@@ -14,7 +14,7 @@ const HELP = `Usage: npm run mutate -- [options]
 
 Changes the code in small ways, one at a time, runs the pure tests that execute it, and reports the part of the changes that they find.
 Changes of the engine (decide, book, order) are also judged by the reference book and the simulator.
-Results are kept after every ${PIECE} lines, in the engine after every file. What was measured before is continued: only what changed
+Results are kept after every ${PIECE} lines, in the engine after every 20 changes. What was measured before is continued: only what changed
 since, and what no test found, is measured again.
 
   --group NAMES    with commas between them: ${Object.keys(GROUPS).join(", ")} (all)

@@ -17,7 +17,7 @@ const MOST = {
   test: Infinity,
 };
 /** The part of the time of all checks that a change gets. What is left out takes long and has found little. */
-const PART = 0.3;
+const PART = 0.2;
 
 /** A thread with the bundle. What it does not answer in time, it never will. */
 class Thread {
