@@ -4,8 +4,10 @@ import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import { bundleChanges } from "./bundle-changes.mjs";
 
-/** No check takes a tenth of it on a quiet machine. */
-const LIMIT_MS = 20_000;
+/** The time that a check may work. None takes a tenth of it. What counts is the time of the processor, which other programs do not change. */
+const LIMIT_MS = 15_000;
+/** How often a thread that does not answer is looked at. */
+const LOOK_MS = 1_000;
 
 /** How many checks of a kind a change gets at most: those that execute it most often. Further ones find little. */
 const MOST = {
@@ -27,15 +29,18 @@ class Thread {
   #timer;
 
   constructor(bundle, active) {
-    const workerData = { bundle: pathToFileURL(bundle).href, active, limitMs: LIMIT_MS / 1.25 };
+    const workerData = { bundle: pathToFileURL(bundle).href, active, limitMs: LIMIT_MS / 2 };
     this.#worker = new Worker(new URL("judge-worker.mjs", import.meta.url), { workerData, stdout: true, stderr: true });
     this.#worker.on("message", (answer) => (answer.begun === undefined ? this.#reply(answer) : this.#watch()));
     this.#worker.on("error", (error) => this.#reply({ failure: String(error) }));
   }
 
   #watch() {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#reply({ isLost: true }), LIMIT_MS);
+    clearInterval(this.#timer);
+    const before = process.cpuUsage();
+    this.#timer = setInterval(() => {
+      if (process.cpuUsage(before).user / 1000 > LIMIT_MS) this.#reply({ isLost: true });
+    }, LOOK_MS);
   }
 
   async ask(question) {
@@ -44,7 +49,7 @@ class Thread {
     const answer = await new Promise((resolve) => {
       this.#reply = resolve;
     });
-    clearTimeout(this.#timer);
+    clearInterval(this.#timer);
     return answer;
   }
 
