@@ -26,7 +26,7 @@ since, and what no test found, is measured again.
   --survivors      lists the changes that no test found
   --help           shows this
 
-The groups of the engine take 5 to 30 minutes each, all groups hours. Exit codes: 0 every score is reached; 1 one is not, or is not measured; 2 bad options.`;
+The groups of the engine take 5 to 60 minutes each, all groups hours. Exit codes: 0 every score is reached; 1 one is not, or is not measured; 2 bad options.`;
 
 function fail(message) {
   console.error(`${message} See --help.`);
