@@ -1,4 +1,4 @@
-// Stands in for "vitest" in the bundle of judge-changes.mjs: a test becomes a check that can be called again and again.
+// Stands in for "vitest" in the bundle of bundle-changes.mjs: a test becomes a check that can be called again and again.
 // vitest itself would load the modules and plan its run again for every change.
 export { expect } from "vitest";
 
