@@ -1,7 +1,7 @@
 import { type ClassPolicy, sumOfFloors } from "@slotkeeper/protocol";
 import { type HostPolicy, hasBudgets } from "../host-policy.ts";
 import type { Shares } from "../order/contract.ts";
-import { levelOf, ownsShare } from "../order/order.ts";
+import { levelOf, ownsShare, ROUNDING } from "../order/order.ts";
 import type { Book } from "./book.ts";
 import type { ClassIndex } from "./class-index.ts";
 
@@ -69,14 +69,15 @@ function within({ weight, least, most }: Bounds, level: number): number {
 }
 
 /**
- * The shares grow with the level, in pieces between the levels at which a class leaves its floor or reaches its ceiling. On
- * the piece where they add up to the slots, the level follows from the weights of the classes in between.
+ * The highest level at which the shares fit into the slots. They grow with the level, in pieces between the levels at which a
+ * class leaves its floor or reaches its ceiling. On the piece where they add up to the slots, the level follows from the
+ * weights of the classes in between. On a piece where no share grows, the level matters only to classes that want no more.
  */
 function levelWithin(bounds: readonly Bounds[], slots: number): number {
   if (bounds.every(isUnbounded)) return levelOf(slots, 0, weightOf(bounds));
   const ends = bounds.flatMap(({ weight, least, most }) => [least / weight, most / weight]).toSorted((a, b) => a - b);
   const sumAt = (level: number) => bounds.reduce((sum, one) => sum + within(one, level), 0);
-  const to = ends.find((level) => sumAt(level) >= slots) ?? Number.POSITIVE_INFINITY;
+  const to = ends.find((level) => sumAt(level) > slots + ROUNDING) ?? Number.POSITIVE_INFINITY;
   const from = ends.findLast((level) => level < to) ?? 0;
   const between = bounds.filter(({ weight, least, most }) => least / weight <= from && from < most / weight);
   const weights = weightOf(between);

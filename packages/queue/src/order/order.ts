@@ -58,7 +58,7 @@ export function levelOf(slots: number, heldByOthers: number, contendingWeight: n
 /** Use is added up in store time, and a double has a resolution of about 0.0002 ms there. */
 export const ROUNDING_MS = 1e-3;
 /** Shares are quotients of sums of weights, so 0.9999999 of a slot counts as a whole slot. */
-const ROUNDING = 1e-9;
+export const ROUNDING = 1e-9;
 
 /**
  * 0: the next slot is within its share. 1: a part of it is; if some requests need several slots, up to `widest` − 1 slots

@@ -3,7 +3,7 @@ import type { DecideContext } from "@slotkeeper/queue/internals";
 import { leastCharged, recharge, startCharge } from "./charges.ts";
 import type { StartLevel } from "./next-waiter.ts";
 import { SlotsAndEnds } from "./slots-and-ends.ts";
-import { type Asking, type Bucket, first, type Line, type Slot, sum, type Waiter, widths } from "./state.ts";
+import { type Asking, type Bucket, first, type Line, type Slot, sum, TINY, type Waiter, widths } from "./state.ts";
 
 /** A class: what all its lines used and were charged together, and the meter at which its lines start. */
 export type ClassAccount = {
@@ -209,7 +209,7 @@ export class Classes extends SlotsAndEnds {
       const { weight, floor } = this.policyOf(one);
       return [floor / weight, this.ceiling(one) / weight].filter(Number.isFinite);
     });
-    const from = Math.max(0, ...bends.filter((bend) => sumAt(bend) <= shared));
+    const from = Math.max(0, ...bends.filter((bend) => sumAt(bend) <= shared + TINY));
     const rising = wanting.filter((one) => this.shareAt(one, from + 1e-6) > this.shareAt(one, from));
     const weights = sum(rising, (one) => this.policyOf(one).weight);
     return weights === 0 ? from : from + Math.max(0, shared - sumAt(from)) / weights;
