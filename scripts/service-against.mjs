@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
  * Measures rows of the service benchmark beside another checkout: its service and this one take turns, under the load program and on the
- * databases of this checkout, which sync every commit. Both need a build (`npx tsc -b`). Prints the lowest, median and highest value of each figure.
+ * databases of this checkout, which sync every commit. This one has two turns in each round: their difference is the noise of the machine (A/A).
+ * Both checkouts need a build (`npx tsc -b`). Prints the lowest, median and highest value of each figure.
  */
 import { execFile } from "node:child_process";
 import { resolve } from "node:path";
@@ -13,7 +14,7 @@ import { startServer, waitingOf } from "../bench/dist/service/servers.js";
 
 const HELP = `Usage: node scripts/service-against.mjs --against FOLDER [options]
 
-  --against FOLDER    the other checkout. Its own folder (--against .) gives the noise of the machine
+  --against FOLDER    the other checkout
   --only ROWS         these rows, with commas between them (S1,S5,S6,fleet)
   --subjects NAMES    slotkeeper, weighted, journal, postgres, postgres-weighted, postgres-unsynced (slotkeeper,postgres).
                       The fleet always runs on PostgreSQL
@@ -37,7 +38,7 @@ if (values.help || values.against === undefined) {
 }
 
 const here = resolve(import.meta.dirname, "..");
-const checkouts = { other: resolve(values.against), this: here };
+const checkouts = { other: resolve(values.against), this: here, "this again": here };
 const load = `${here}/bench/dist/service/load/main.js`;
 
 async function measureRow(checkout, row, subject) {
@@ -83,15 +84,15 @@ const shown = (numbers) => {
 };
 
 for (const [title, measure] of values.only.split(",").flatMap(measurementsOf)) {
-  const results = { other: [], this: [] };
+  const results = Object.fromEntries(Object.keys(checkouts).map((name) => [name, []]));
   for (let round = 0; round < Number(values.rounds); round++) {
     for (const [name, folder] of Object.entries(checkouts)) results[name].push(await measure(folder));
   }
   console.log(title);
   console.table(
     Object.keys(results.this[0] ?? {}).map((figure) => {
-      const of = (name) => shown(results[name].map((result) => result[figure]));
-      return { figure, other: of("other"), this: of("this") };
+      const row = Object.entries(results).map(([name, all]) => [name, shown(all.map((result) => result[figure]))]);
+      return { figure, ...Object.fromEntries(row) };
     }),
   );
 }

@@ -1,5 +1,6 @@
-// Keeps the results of long programs by commit, in `.proof/<commit>.jsonl`, which git ignores. Parts that ran on one commit count
-// together, so a long run can be stopped and continued. `npm run reliability` adds them up (results.mjs) and writes the page.
+// Keeps the results of long programs by the commit of the sources that ran, in `.proof/<commit>.jsonl`, which git ignores. Parts that
+// ran on one commit count together, so a long run can be stopped and continued. `npm run reliability` adds them up (results.mjs) and
+// writes the page.
 import { execFileSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { availableParallelism, cpus, totalmem } from "node:os";
@@ -12,14 +13,16 @@ const git = (...args) => execFileSync("git", args, { cwd: ROOT, encoding: "utf8"
 
 const CHANGED = "-changed";
 let commitAtStart;
+/** What runs: not tests, pages and scripts, so a run goes on after they change. */
+const SOURCES = ["packages/*/src/*", "packages/*/sql/*", "packages/*/bin/*", "package-lock.json"];
 /**
- * The commit of the sources that run, as it is when the program starts. With changes that are not committed, results belong to no
- * commit.
+ * The last commit that changed the sources that run, as they are when the program starts. With changes that are not committed, results
+ * belong to no commit.
  */
 function ownCommit() {
   if (commitAtStart !== undefined) return commitAtStart;
-  const commit = git("rev-parse", "--short=12", "HEAD");
-  const changed = git("status", "--porcelain", "--", "packages", "package-lock.json");
+  const commit = git("log", "-1", "--format=%h", "--abbrev=12", "--", ...SOURCES);
+  const changed = git("status", "--porcelain", "--", ...SOURCES);
   commitAtStart = changed === "" ? commit : `${commit}${CHANGED}`;
   return commitAtStart;
 }
