@@ -12,19 +12,28 @@ export const FOLDER = resolve(ROOT, ".proof");
 const git = (...args) => execFileSync("git", args, { cwd: ROOT, encoding: "utf8" }).trim();
 
 const CHANGED = "-changed";
-let commitAtStart;
-/** What runs: not tests, pages and scripts, so a run goes on after they change. */
-const SOURCES = ["packages/*/src/*", "packages/*/sql/*", "packages/*/bin/*", "package-lock.json"];
+/** The packages that a kind of run executes, if it does not execute all. */
+const ENGINE = ["core", "protocol", "queue", "testkit"];
+const PACKAGES = { simulate: ENGINE, reference: ENGINE, mutation: ENGINE };
+/** Not tests, pages and scripts: a run goes on after they change. */
+const sourcesOf = (kind) => [
+  ...(PACKAGES[kind] ?? ["*"]).flatMap((name) => ["src", "sql", "bin"].map((folder) => `packages/${name}/${folder}/*`)),
+  "package-lock.json",
+];
+
+const commitsAtStart = new Map();
 /**
  * The last commit that changed the sources that run, as they are when the program starts. With changes that are not committed, results
  * belong to no commit.
  */
-function ownCommit() {
-  if (commitAtStart !== undefined) return commitAtStart;
-  const commit = git("log", "-1", "--format=%h", "--abbrev=12", "--", ...SOURCES);
-  const changed = git("status", "--porcelain", "--", ...SOURCES);
-  commitAtStart = changed === "" ? commit : `${commit}${CHANGED}`;
-  return commitAtStart;
+function ownCommit(kind) {
+  if (!commitsAtStart.has(kind)) {
+    const sources = sourcesOf(kind);
+    const commit = git("log", "-1", "--format=%h", "--abbrev=12", "--", ...sources);
+    const changed = git("status", "--porcelain", "--", ...sources);
+    commitsAtStart.set(kind, changed === "" ? commit : `${commit}${CHANGED}`);
+  }
+  return commitsAtStart.get(kind);
 }
 
 function machineNow() {
@@ -45,14 +54,14 @@ const fileOf = (commit) => resolve(FOLDER, `${commit}.jsonl`);
  */
 export function record(kind, result) {
   mkdirSync(FOLDER, { recursive: true });
-  const commit = ownCommit();
+  const commit = ownCommit(kind);
   const line = JSON.stringify({ kind, commit, at: new Date().toISOString(), machine: machineNow(), ...result });
   appendFileSync(fileOf(commit), `${line}\n`);
 }
 
 /** The results of one kind for the commit of this program, which then need no repetition: none with changes that are not committed. */
 export function recorded(kind) {
-  const commit = ownCommit();
+  const commit = ownCommit(kind);
   return commit.endsWith(CHANGED) ? [] : readResults(fileOf(commit)).filter((result) => result.kind === kind);
 }
 
