@@ -147,7 +147,6 @@ export const EXPLAINED = {
       "decide/take-input.ts: missingBudgets(book, input).length > 0 → missingBudgets(book, input).length >= 0",
       "decide/take-input.ts: missingBudgets(book, input).length > 0 → true",
       "decide/take-input.ts: { if (context.scheduler.isEnabled || budgetOfOrder(book.policy.order) !== undefi → {}",
-      "decide/use-order.ts: before !== book.policy → true",
       "order/class-order.ts: best === undefined || best.headWidth <= most → false",
       "order/class-order.ts: best.headWidth <= most → best.headWidth < most",
       "order/class-order.ts: best.headWidth <= most → false",
@@ -182,7 +181,7 @@ export const EXPLAINED = {
   ],
   "The name under which a ranking keeps its place in a line: any name works": [
     'order/charge-order.ts: "orderIndex" → ""',
-    'order/fifo.ts: "orderIndex" → ""',
+    'order/plain-order.ts: "orderIndex" → ""',
     'order/slot-seconds.ts: "orderIndex" → ""',
     'order/weighted/turns.ts: "turnIndex" → ""',
   ],

@@ -41,7 +41,7 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
       type("../store/host-store.ts"),
     ],
     accepted: [
-      ...["./fifo.ts", "./weighted/turns.ts", "../../book/use.ts", "../options.ts"].map(value),
+      ...["./plain-order.ts", "./weighted/turns.ts", "../../book/use.ts", "../options.ts"].map(value),
       ...["../book/book.ts", "../../book/line.ts"].map(type),
     ],
   },

@@ -4,6 +4,7 @@ export type { BudgetView } from "./book/budget-view.ts";
 export type { ClassView } from "./book/class-view.ts";
 export { decodeBook, decodeChanges, encodeFields, type RecordRow, recordOfRow } from "./book/codec.ts";
 export { newHead } from "./book/head.ts";
+export { hostOfToken } from "./book/leases.ts";
 export type * from "./book/records.ts";
 export { DemandMismatchError, ImpossibleRequestError } from "./engine/answers.ts";
 export type { BeginRequest } from "./engine/calls.ts";
@@ -24,7 +25,6 @@ export {
 } from "./host-policy.ts";
 export type { Operation } from "./inputs.ts";
 export { type QueueOptions, resolveOptions } from "./options.ts";
-export { hostOfToken } from "./slot-token.ts";
 export { type BucketSnapshot, type HostSnapshot, type LeaseSnapshot, snapshotOf } from "./store/host-snapshot.ts";
 export type * from "./store/host-store.ts";
 export { type KeptCommit, type KeptHost, MemoryStore, type MemoryStoreOptions } from "./store/memory-store.ts";

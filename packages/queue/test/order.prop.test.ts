@@ -1,4 +1,4 @@
-import { demandOf, type FairQueueConfig } from "@slotkeeper/protocol";
+import { demandOf, type FairQueueConfig, widthOf } from "@slotkeeper/protocol";
 import { type HostPolicy, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import {
   Book,
@@ -163,14 +163,14 @@ describe("the bound with budgets", () => {
     );
   });
 
-  test("by slot time, use stays within 2·W·H·(1/w + 1/w) although budgets hold requests back", () => {
+  test("by slot time, use stays within 2·W·H·(1/w + 1/w) and the time in which a budget holds the first back", () => {
     fc.assert(
       fc.property(host, ({ slots, buckets, tokens }) => {
-        const { used } = backlogged(slots, buckets, { budgets: { tokens } });
+        const { used, heldBackMs } = backlogged(slots, buckets, { budgets: { tokens } });
         const longest = Math.max(...buckets.flatMap(({ holds }) => holds));
         const widest = Math.max(...buckets.flatMap(({ widths }) => widths));
         const lightest = Math.min(...buckets.map(({ weight }) => weight));
-        expect(used).toBeLessThanOrEqual((4 * widest * longest) / lightest + 1e-6);
+        expect(used).toBeLessThanOrEqual((4 * widest * longest + heldBackMs) / lightest + 1e-6);
       }),
       { numRuns: 60 },
     );
@@ -242,6 +242,8 @@ interface Watched {
   readonly charges: readonly { readonly difference: number; readonly most: number }[];
   /** How long a session was first at most. */
   readonly longestFirstMs: number;
+  /** How long a first that enough slots were free for waited for a budget, in all. */
+  readonly heldBackMs: number;
 }
 
 /** How often the host decides while a session waits for a budget. */
@@ -302,13 +304,14 @@ function backlogged(slots: number, buckets: readonly Backlogged[], more: FairQue
     0,
     buckets.flatMap((_, bucket) => Array.from({ length: slots + 1 }, () => arrival(bucket, 0))),
   );
-  let [worst, longestFirstMs] = [0, 0];
+  let [worst, longestFirstMs, heldBackMs] = [0, 0, 0];
   let first = { session: book.head.first, since: 0, grants: known.size };
   for (let now = 0; now < 20_000; ) {
     ends.sort((a, b) => a.at - b.at);
     const [next] = ends;
     const isPaused = book.head.first !== undefined || next === undefined;
     const at = Math.min(next?.at ?? Number.POSITIVE_INFINITY, isPaused ? now + STEP_MS : Number.POSITIVE_INFINITY);
+    if (lacksUnits(book)) heldBackMs += at - now;
     held.forEach((count, index) => {
       used[index] = (used[index] as number) + count * (at - now);
     });
@@ -331,7 +334,12 @@ function backlogged(slots: number, buckets: readonly Backlogged[], more: FairQue
     if (isOther) first = { session: book.head.first, since: now, grants: known.size };
     if (first.session !== undefined) longestFirstMs = Math.max(longestFirstMs, now - first.since);
   }
-  return { used: worst, charges: charges.pairs(), longestFirstMs };
+  return { used: worst, charges: charges.pairs(), longestFirstMs, heldBackMs };
+}
+
+function lacksUnits(book: Book): boolean {
+  const first = book.get("waiter", book.head.first ?? "");
+  return first !== undefined && widthOf(first.demand) <= book.free;
 }
 
 /** What each bucket was charged, counted by hand. */

@@ -123,7 +123,7 @@ export class Book {
     return Math.max(0, this.#head.slots - this.inFlight);
   }
 
-  /** Whether a waiter may be granted slots: some are free, and no first waits for more (`first.ts`). */
+  /** Whether a waiter may be granted slots: some are free, and no first waits for more (FIRST1). */
   get canGrant(): boolean {
     return this.free > 0 && this.#head.first === undefined;
   }

@@ -3,7 +3,7 @@ import { charge, freeze, type Level, missingAt, newLevel, payableAt, refund } fr
 import { type Account, accountsOf, budgetOfAccount, keyAccounts, limitOfAccount, policyOfAccount } from "./accounts.ts";
 import type { Book } from "./book.ts";
 import { countGrant, recount, uncount } from "./charged.ts";
-import { lineOfSlot, lineOfWaiter } from "./line-name.ts";
+import { lineOfSlot, lineOfWaiter } from "./line.ts";
 import type { Charge, LeaseRecord, WaiterRecord } from "./records.ts";
 
 /**

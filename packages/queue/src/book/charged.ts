@@ -2,7 +2,7 @@ import { amountOf, budgetOfOrder, type Costs } from "@slotkeeper/protocol";
 import type { HostPolicy } from "../host-policy.ts";
 import type { Book } from "./book.ts";
 import { chargeClass, noteChargeLevel } from "./class-use.ts";
-import { partsOfLine } from "./line-name.ts";
+import { partsOfLine } from "./line.ts";
 import type { AccountRecord } from "./records.ts";
 import { charge } from "./use.ts";
 

@@ -1,28 +1,20 @@
 import { IndexedHeap } from "slotkeeper/parts";
 import { SmallMap } from "../small-map.ts";
-import { EndsByTime } from "./ends-by-time.ts";
 import type { CooldownRecord, EndingRecord, LeaseRecord, OfferRecord } from "./records.ts";
-
-interface LeaseEntry {
-  record: LeaseRecord;
-  leaseIndex: number;
-}
 
 interface Timed<R> {
   readonly record: R;
   timedIndex: number;
 }
 
-/** Records by key, ordered by when they end; then by key, so that the order does not depend on how the book was made. */
+/** Records by key, and the one that ends next. */
 class Nearest<R extends { readonly key: string }> {
   readonly #heap: IndexedHeap<"timedIndex", Timed<R>>;
   readonly #byKey = new SmallMap<string, Timed<R>>();
 
-  constructor(endOf: (record: R) => number) {
-    this.#heap = new IndexedHeap("timedIndex", ({ record: a }, { record: b }) => {
-      const [endA, endB] = [endOf(a), endOf(b)];
-      return endA === endB ? a.key < b.key : endA < endB;
-    });
+  /** It must not depend on how the book was made, so no two records are equal. */
+  constructor(endsBefore: (a: R, b: R) => boolean) {
+    this.#heap = new IndexedHeap("timedIndex", (a, b) => endsBefore(a.record, b.record));
   }
 
   get next(): R | undefined {
@@ -50,9 +42,8 @@ class Nearest<R extends { readonly key: string }> {
  * the records: call the matching `set…` method for each changed record. Cost: O(log n) each.
  */
 export class Endings {
-  readonly #leases = new IndexedHeap<"leaseIndex", LeaseEntry>("leaseIndex", endsBefore);
-  readonly #byToken = new SmallMap<string, LeaseEntry>();
-  readonly #bySession = new SmallMap<string, LeaseEntry>();
+  readonly #leases = new Nearest<LeaseRecord>(leaseEndsBefore);
+  readonly #bySession = new SmallMap<string, LeaseRecord>();
   // Created when first needed: most hosts have none of these, and a new host should cost little.
   #offers: Nearest<OfferRecord> | undefined;
   #cooldowns: Nearest<CooldownRecord> | undefined;
@@ -60,7 +51,7 @@ export class Endings {
 
   /** The lease that ends next. */
   get nextLease(): LeaseRecord | undefined {
-    return this.#leases.peek()?.record;
+    return this.#leases.next;
   }
 
   get nextOffer(): OfferRecord | undefined {
@@ -81,7 +72,7 @@ export class Endings {
   }
 
   leaseOf(session: string): LeaseRecord | undefined {
-    return this.#bySession.get(session)?.record;
+    return this.#bySession.get(session);
   }
 
   hasOffer(session: string): boolean {
@@ -89,22 +80,18 @@ export class Endings {
   }
 
   setLease(before: LeaseRecord | undefined, after: LeaseRecord | undefined): void {
-    if (before === undefined && after !== undefined) this.#addLease(after);
-    else if (before !== undefined && after === undefined) this.#dropLease(before);
-    else if (after !== undefined) {
-      const entry = this.#byToken.get(after.key) as LeaseEntry;
-      entry.record = after;
-      this.#leases.put(entry);
-    }
+    this.#leases.set(before, after);
+    if (before !== undefined && this.#bySession.get(before.session) === before) this.#bySession.delete(before.session);
+    if (after !== undefined) this.#bySession.set(after.session, after);
   }
 
   setOffer(before: OfferRecord | undefined, after: OfferRecord | undefined): void {
-    this.#offers ??= new Nearest(({ lapsesAt }) => lapsesAt);
+    this.#offers ??= new Nearest((a, b) => isEarlier(a.lapsesAt, b.lapsesAt, a, b));
     this.#offers.set(before, after);
   }
 
   setCooldown(before: CooldownRecord | undefined, after: CooldownRecord | undefined): void {
-    this.#cooldowns ??= new Nearest(({ until }) => until);
+    this.#cooldowns ??= new Nearest((a, b) => isEarlier(a.until, b.until, a, b));
     this.#cooldowns.set(before, after);
   }
 
@@ -113,23 +100,73 @@ export class Endings {
     if (before !== undefined) this.#ends.remove(before);
     if (after !== undefined) this.#ends.add(after);
   }
-
-  #addLease(record: LeaseRecord): void {
-    const entry = { record, leaseIndex: -1 };
-    this.#byToken.set(record.key, entry);
-    this.#bySession.set(record.session, entry);
-    this.#leases.push(entry);
-  }
-
-  #dropLease({ key, session }: LeaseRecord): void {
-    const entry = this.#byToken.get(key) as LeaseEntry;
-    this.#byToken.delete(key);
-    if (this.#bySession.get(session) === entry) this.#bySession.delete(session);
-    this.#leases.remove(entry);
-  }
 }
 
 /** Leases that end at the same time end in the order in which they were granted. */
-function endsBefore({ record: a }: LeaseEntry, { record: b }: LeaseEntry): boolean {
+function leaseEndsBefore(a: LeaseRecord, b: LeaseRecord): boolean {
   return a.endsAt === b.endsAt ? a.fence < b.fence : a.endsAt < b.endsAt;
+}
+
+interface Keyed {
+  readonly key: string;
+}
+
+/** Records that end at the same time end in the order of their keys. */
+function isEarlier(endA: number, endB: number, a: Keyed, b: Keyed): boolean {
+  return endA === endB ? a.key < b.key : endA < endB;
+}
+
+/**
+ * The ended sessions of a host, ordered by when they ended; then by key, so that the order does not depend on how the
+ * book was made. A busy host has ten thousand of them, and each decision adds some at the end and removes some from the
+ * front. So this is a sorted array, and not a heap: with a heap and a map a cycle of the engine took 16.9 µs instead of 15.6.
+ * Cost: O(1) at both ends, amortized; O(n) elsewhere, for an end that is prolonged, or a commit of another instance that is
+ * read out of order.
+ */
+class EndsByTime {
+  /** Those before `#start` are removed. */
+  #ends: EndingRecord[] = [];
+  #start = 0;
+
+  /** The session that ended first. */
+  get next(): EndingRecord | undefined {
+    return this.#ends[this.#start];
+  }
+
+  add(record: EndingRecord): void {
+    const ends = this.#ends;
+    const last = ends.at(-1);
+    // Most hosts have one: with `push` it would get an array for 17.
+    if (last === undefined) this.#ends = [record];
+    else if (isBefore(last, record)) ends.push(record);
+    else ends.splice(this.#placeOf(record), 0, record);
+  }
+
+  /** The record must be present. */
+  remove(record: EndingRecord): void {
+    const ends = this.#ends;
+    if (record !== this.next) {
+      ends.splice(this.#placeOf(record), 1);
+      return;
+    }
+    this.#start++;
+    if (this.#start * 2 < ends.length) return;
+    ends.splice(0, this.#start);
+    this.#start = 0;
+  }
+
+  /** The index of the first record that is not before this one. */
+  #placeOf(record: EndingRecord): number {
+    let [low, high] = [this.#start, this.#ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (isBefore(this.#ends[middle] as EndingRecord, record)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function isBefore(a: EndingRecord, b: EndingRecord): boolean {
+  return isEarlier(a.endedAt ?? a.keepUntil, b.endedAt ?? b.keepUntil, a, b);
 }

@@ -2,7 +2,7 @@ import { type BreakerPolicy, DEFAULT_BREAKER } from "../host-policy.ts";
 import { isPristine, viewBreaker } from "./breaker.ts";
 import { isPausedBy } from "./head.ts";
 import type { Head, LimitsRecord, RecordKind, RecordOf } from "./records.ts";
-import { endKeptUntil, endNeededUntil, isStart } from "./session-ends.ts";
+import { endKeptUntil, endNeededUntil, isStart } from "./standing.ts";
 
 /** A host as its records show it: a book, or a host in a store. */
 export interface HostState {
@@ -40,7 +40,7 @@ export function isSpaced(host: HostState, now: number): boolean {
  * ahead of the meter starts again at the meter. This is the only rule: decisions and stores read it. SQL has the same one
  * (`slotkeeper_is_unused`), and the conformance suite of stores compares them.
  *
- * Sessions are kept for some time after their deadline (`session-ends.ts`). Their instance may have lost the store, and
+ * Sessions are kept for some time after their deadline (`standing.ts`). Their instance may have lost the store, and
  * ends them when it is back. If the book did not know them then, it would count them as begun a second time.
  */
 export function mayForget(host: HostState, now: number): boolean {

@@ -1,6 +1,10 @@
 import type { HostPolicy } from "../host-policy.ts";
 import type { Book } from "./book.ts";
+import { keepSpent } from "./budgets.ts";
+import { hasClasses, reweigh } from "./class-use.ts";
+import { forgetCounted } from "./leases.ts";
 import type { LimitsRecord, LiveLimits, LiveSettings } from "./records.ts";
+import { startAccounts } from "./use.ts";
 
 /**
  * The limits in force.
@@ -21,7 +25,16 @@ export interface GivenLimits {
   readonly hostname: string | undefined;
 }
 
-export function useLimits(book: Book, { policy, loadedAt, hostname }: GivenLimits): void {
+/** Returns the limits that were in force before. Undefined: the host had none. */
+export function useLimits(book: Book, given: GivenLimits): HostPolicy | undefined {
+  const before = book.limits === undefined ? undefined : book.policy;
+  takeLimits(book, given);
+  if (book.policy === before) useClasses(book);
+  else useOtherLimits(book, before);
+  return before;
+}
+
+function takeLimits(book: Book, { policy, loadedAt, hostname }: GivenLimits): void {
   if (hostname !== undefined && book.head.hostname !== hostname) book.draft.hostname = hostname;
   const { limits } = book;
   // Limits of no name, or of another one, are replaced whenever they were loaded.
@@ -77,6 +90,25 @@ function isInUse(book: Book): boolean {
   return book.inFlight > 0 || book.size("waiter") > 0;
 }
 
-function isSame(a: HostPolicy, b: HostPolicy): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
+export function isSame(a: HostPolicy, b: HostPolicy): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** `before`: the limits that the accounts belong to. */
+function useOtherLimits(book: Book, before: HostPolicy | undefined): void {
+  keepSpent(book);
+  if (before !== undefined && before.order !== book.policy.order) startOrder(book, hasClasses(book));
+  else useClasses(book);
+  reweigh(book);
+}
+
+/** Call before a session joins, with its class. All accounts start again with the first class, and after the last one. */
+export function useClasses(book: Book, joining?: string): void {
+  const isOn = hasClasses(book, joining);
+  if (isOn !== (book.head.classes !== undefined)) startOrder(book, isOn);
+}
+
+function startOrder(book: Book, isWithClasses: boolean): void {
+  startAccounts(book, isWithClasses);
+  forgetCounted(book);
 }

@@ -6,8 +6,7 @@ import type { WeightedSettings } from "../order/weighted/numbers.ts";
 import { SmallMap } from "../small-map.ts";
 import { ClassIndex } from "./class-index.ts";
 import type { Endings } from "./endings.ts";
-import { Line } from "./line.ts";
-import { nameOfLine, partsOfLine } from "./line-name.ts";
+import { Line, nameOfLine, partsOfLine } from "./line.ts";
 
 /**
  * The lines of a host and its classes, with the heaps and sums that they are in. A line that changes leaves them, and

@@ -90,7 +90,7 @@ export interface WaiterRecord {
 
 /**
  * How a session ended, so that the session gets no second slot and a repeated poll gets the same answer.
- * `session-ends.ts` says how long it is kept.
+ * `standing.ts` says how long it is kept.
  */
 export interface EndingRecord {
   readonly kind: "ending";
@@ -116,7 +116,7 @@ export type SessionEnd = "timeout" | "canceled" | "throttled" | "released" | "im
 /** A line's use of the host. */
 export interface AccountRecord {
   readonly kind: "account";
-  /** The line: the bucket, and its class if it is not the default (`line-name.ts`). */
+  /** The line: the bucket, and its class if it is not the default (`line.ts`). */
   readonly key: string;
   readonly weight: number;
   /** Slot-milliseconds used up to `asOf`; from there on each slot it holds adds one per millisecond. */
@@ -230,9 +230,9 @@ export interface Head {
   readonly avgWaitMs: number;
   readonly idleSince?: number | undefined;
   readonly weighted?: WeightedHead | undefined;
-  /** Ends of sessions up to this time may be forgotten (`session-ends.ts`). Absent: none that is needed. */
+  /** Ends of sessions up to this time may be forgotten (`standing.ts`). Absent: none that is needed. */
   readonly forgottenAt?: number | undefined;
-  /** The session that gets the next grant (`first.ts`): it needs more slots than are free. */
+  /** The session that gets the next grant (FIRST1): it needs more slots than are free. */
   readonly first?: string | undefined;
   /** When all budgets are full again. Until then the host is not forgotten. Absent: they are full. */
   readonly fullAt?: number | undefined;

@@ -2,13 +2,12 @@ import { ownsPart, ROUNDING_MS, reweighed, usedPerWeight } from "../order/order.
 import type { Book } from "./book.ts";
 import { meterOf, retireClasses, startClass, startClasses, useOf } from "./class-use.ts";
 import { sharesIn } from "./classes.ts";
-import type { Line } from "./line.ts";
-import { partsOfLine } from "./line-name.ts";
+import { type Line, partsOfLine } from "./line.ts";
 import type { AccountRecord } from "./records.ts";
 
 /**
  * The meter and the accounts: how much of the host each line has used, as `order.ts` needs it. Lines are named by
- * `line-name.ts`; without classes a line is a bucket, and its meter that of the host.
+ * `line.ts`; without classes a line is a bucket, and its meter that of the host.
  *
  * USE1 The meter uses the sums from before a change (BOOK3).
  * USE2 An account is charged before the number of slots of its line changes.

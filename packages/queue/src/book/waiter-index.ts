@@ -5,8 +5,7 @@ import type { Endings } from "./endings.ts";
 import { NO_RUNGS } from "./key-line.ts";
 import { type HeldAt, Ladder, type Payer } from "./ladder.ts";
 import type { Widths } from "./ledger.ts";
-import { isYounger, type Line, type WaiterEntry } from "./line.ts";
-import { lineOfWaiter } from "./line-name.ts";
+import { isYounger, type Line, lineOfWaiter, type WaiterEntry } from "./line.ts";
 import type { Lines } from "./lines.ts";
 import type { AbsenceRecord, WaiterRecord } from "./records.ts";
 

@@ -1,22 +1,21 @@
-import { becomeIdle } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { isCounted } from "../book/breaker.ts";
-import { keepSpent, tidyBudgets } from "../book/budgets.ts";
+import { tidyBudgets } from "../book/budgets.ts";
+import { becomeIdle } from "../book/head.ts";
 import { mayForget } from "../book/host-use.ts";
 import { dropOffer, endCooldowns, endLease } from "../book/leases.ts";
-import { forgetCapacity, useLimits } from "../book/limits.ts";
+import { forgetCapacity, isSame, useLimits } from "../book/limits.ts";
 import type { LeaseRecord, OfferRecord } from "../book/records.ts";
-import { forgetEnds, startForgotten } from "../book/session-ends.ts";
+import { forgetEnds, startForgotten } from "../book/standing.ts";
 import { retireIdle } from "../book/use.ts";
 import { admitWaiters, placeClient, swapStuck } from "../book/waiters.ts";
-import { type HostPolicy, isConstrained } from "../host-policy.ts";
+import { isConstrained } from "../host-policy.ts";
 import type { Input, Note, Outcome } from "../inputs.ts";
 import { type DecideContext, type Deciding, MISSING, OFFER_MS, wakeInstance } from "./deciding.ts";
 import { endWaiter } from "./ends.ts";
-import { endImpossible } from "./first.ts";
 import { collectOffers, handOut, throttleWaiters } from "./hand-out.ts";
+import { endImpossible } from "./impossible.ts";
 import { takeInput } from "./take-input.ts";
-import { useOrder } from "./use-order.ts";
 
 /** The result of a decision: what the cycle commits and answers. The changes themselves are in the book. */
 export interface Decision {
@@ -44,7 +43,7 @@ const CREATES: ReadonlySet<Input["kind"]> = new Set(["limits", "breaker", "pause
  *   no owner.
  * DECIDE4 The fences of a host only grow.
  * DECIDE5 What ends by time ends at exactly its time and in order, so that use and meter are exact.
- * DECIDE6 A slot is never left free while a waiter may have it, except for a first that needs several (`first.ts`).
+ * DECIDE6 A slot is never left free while a waiter may have it, except for a first that needs several (FIRST1).
  *   While an operator has paused the host, no waiter may.
  * DECIDE7 The best-ranked waiter goes first (`order.ts`), at any instance. Each grant counts before the next one is
  *   chosen.
@@ -58,14 +57,11 @@ export function decide(book: Book, inputs: readonly Input[], context: DecideCont
   catchUp(deciding, now);
   if (book.tag === undefined) startForgotten(book);
   forgetCapacity(book);
-  const policy = book.limits === undefined ? undefined : book.policy;
-  useLimits(book, context.limits);
-  if (book.policy !== policy) keepSpent(book);
-  useOrder(book, policy);
+  const before = useLimits(book, context.limits);
   const isWeighted = context.scheduler.isEnabled && !isConstrained(book.policy);
   book.index.useScheduler(isWeighted ? context : undefined);
   const outcomes = inputs.map((input) => takeInput(deciding, input));
-  if (policy !== undefined && isOther(policy, book.policy)) endImpossible(deciding);
+  if (before !== undefined && !isSame(before, book.policy)) endImpossible(deciding);
   // First the breaker: an offer from before it opened becomes no lease.
   throttleWaiters(deciding);
   collectOffers(deciding);
@@ -92,10 +88,6 @@ function endOverdue(deciding: Deciding): void {
   const { index } = deciding.book;
   for (let waiter = index.ladder?.overdue; waiter !== undefined; waiter = index.ladder?.overdue)
     endWaiter(deciding, waiter, "timeout");
-}
-
-function isOther(before: HostPolicy, after: HostPolicy): boolean {
-  return before !== after && JSON.stringify(before) !== JSON.stringify(after);
 }
 
 /**

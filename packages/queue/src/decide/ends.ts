@@ -1,10 +1,9 @@
-import { addWait } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { giveBack } from "../book/budgets.ts";
+import { addWait } from "../book/head.ts";
 import { releaseLease, takeBackLease } from "../book/leases.ts";
 import type { EndingRecord, LeaseRecord, WaiterRecord } from "../book/records.ts";
-import { endNeededUntil, isEndForgotten, rememberEnd } from "../book/session-ends.ts";
-import { standingOf } from "../book/standing.ts";
+import { endNeededUntil, isEndForgotten, rememberEnd, standingOf } from "../book/standing.ts";
 import { dropWaiter } from "../book/waiters.ts";
 import type { EndNote, Input, Outcome } from "../inputs.ts";
 import { type Deciding, DONE, MISSING, wakeInstance } from "./deciding.ts";

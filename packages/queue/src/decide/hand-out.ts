@@ -1,20 +1,18 @@
-import { classOf } from "@slotkeeper/protocol";
+import { budgetOfOrder, classOf, widthOf } from "@slotkeeper/protocol";
 import { sharedKeysOf } from "../book/accounts.ts";
-import { addWait } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { phaseFor, throttleFor, viewBreaker } from "../book/breaker.ts";
-import { roomOf } from "../book/classes.ts";
-import { dropOffer, grantLease, offerSlot } from "../book/leases.ts";
-import type { Line } from "../book/line.ts";
-import { lineOfWaiter } from "../book/line-name.ts";
+import { missingBudgets } from "../book/budgets.ts";
+import { isClassInShare, roomOf } from "../book/classes.ts";
+import { addWait } from "../book/head.ts";
+import { dropOffer, grantLease, offerSlot, slotTokenOf } from "../book/leases.ts";
+import { type Line, lineOfWaiter } from "../book/line.ts";
 import type { OfferRecord, WaiterRecord } from "../book/records.ts";
-import { charge } from "../book/use.ts";
+import { charge, isInShare } from "../book/use.ts";
 import { admitWaiters, placeClient } from "../book/waiters.ts";
 import { bucketLimit } from "../host-policy.ts";
-import { slotTokenOf } from "../slot-token.ts";
 import { type Deciding, OFFER_MS, wakeInstance } from "./deciding.ts";
 import { endWaiter } from "./ends.ts";
-import { fits, isTooWide, mayBeFirst, setFirst } from "./first.ts";
 
 /** How often a line is reported as refused if there is no cooldown. */
 const REFUSED_MS = 3_000;
@@ -117,6 +115,41 @@ function best(deciding: Deciding): WaiterRecord | typeof AGAIN | undefined {
 function checkOverCeiling(deciding: Deciding): void {
   const { book } = deciding;
   while (book.order.overCeiling(book).some(({ waiter }) => present(deciding, waiter) === AGAIN));
+}
+
+/**
+ * The first of a host: the best-ranked waiter, if it needs more slots than are free, or a budget cannot pay for it. While
+ * it waits, no other waiter is granted. Otherwise narrow or cheap requests would take each slot and each unit that becomes
+ * free, and a wide or expensive one would never be granted.
+ *
+ * FIRST1 Only the best-ranked waiter is first. One that lacks only slots is first only while its line and its class are
+ *   in zone 0 or 1 of `order.ts`, or if the order is by a budget.
+ * FIRST2 While there is a first, no other waiter and no direct caller is granted. Nothing is set aside for it.
+ * FIRST3 Each decision finds it again. So it waits at most until `width` slots end and its budgets have refilled, or until
+ *   another waiter ranks better.
+ * The head names it, for direct callers and for answers. A host without wide requests and budgets has none: its
+ * best-ranked waiter fits whenever a slot is free.
+ */
+
+function isTooWide({ free }: Book, { demand }: WaiterRecord): boolean {
+  return widthOf(demand) > free;
+}
+
+/** Whether it can be granted now: enough slots are free, and all budgets can pay. */
+function fits(book: Book, waiter: WaiterRecord): boolean {
+  return !isTooWide(book, waiter) && missingBudgets(book, waiter).length === 0;
+}
+
+/** Whether the best-ranked waiter may be first. In the order by a budget it always may (CORDER3). */
+function mayBeFirst(book: Book, waiter: WaiterRecord): boolean {
+  if (budgetOfOrder(book.policy.order) !== undefined) return true;
+  const isOwn = isInShare(book, lineOfWaiter(waiter)) && isClassInShare(book, classOf(waiter.demand));
+  return isOwn || missingBudgets(book, waiter).length > 0;
+}
+
+/** Undefined: there is no first. */
+function setFirst(book: Book, session: string | undefined): void {
+  if (book.head.first !== session) book.draft.first = session;
 }
 
 /** Reports the lines that only their own limit or cooldown keeps from the slot. */

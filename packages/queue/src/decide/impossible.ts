@@ -6,6 +6,8 @@ import { valueOf } from "../book/key-line.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import { bucketLimit, type HostPolicy } from "../host-policy.ts";
 import type { Impossible } from "../inputs.ts";
+import type { Deciding } from "./deciding.ts";
+import { endWaiter } from "./ends.ts";
 
 /** Requests that the limits of the host can never allow. */
 
@@ -39,6 +41,13 @@ function tooDear({ policy, index }: Book, asking: Asking): Impossible | undefine
     return { field: `cost.${name}`, value, most: budget.burst, limit };
   }
   return undefined;
+}
+
+/** Call when the limits have changed: ends the waiters that they can never allow. */
+export function endImpossible(deciding: Deciding): void {
+  const { book } = deciding;
+  for (const waiter of Array.from(book.all("waiter")))
+    if (impossible(book, waiter, book.head.slots) !== undefined) endWaiter(deciding, waiter, "impossible");
 }
 
 /** A cost of a budget, a key or a class that the host does not have, or a key that it requires. */

@@ -1,14 +1,13 @@
 import { budgetOfOrder, type Costs, classOf, widthOf } from "@slotkeeper/protocol";
-import { becomeBusy } from "../book/average-wait.ts";
 import type { Book } from "../book/book.ts";
 import { closeBreaker, openBreaker, reportTo, throttleFor, viewBreaker } from "../book/breaker.ts";
 import { missingBudgets, settle } from "../book/budgets.ts";
 import { ceilingOf } from "../book/classes.ts";
+import { becomeBusy } from "../book/head.ts";
 import { dropOffer, endLease, ownLease, releaseLease, renewLease } from "../book/leases.ts";
-import { joinCapacity, setLiveLimits, setPaused } from "../book/limits.ts";
+import { joinCapacity, setLiveLimits, setPaused, useClasses } from "../book/limits.ts";
 import type { EndingRecord, LeaseRecord, WaiterRecord } from "../book/records.ts";
-import { extendEnd, isEndForgotten, noteArrival, rememberEnd } from "../book/session-ends.ts";
-import { otherDemand, standingOf } from "../book/standing.ts";
+import { extendEnd, isEndForgotten, noteArrival, otherDemand, rememberEnd, standingOf } from "../book/standing.ts";
 import { addWaiter, dropWaiter, placeClient } from "../book/waiters.ts";
 import { bucketLimit } from "../host-policy.ts";
 import type { Input, Outcome } from "../inputs.ts";
@@ -16,7 +15,6 @@ import { type Deciding, DONE, FORGOTTEN, MISSING } from "./deciding.ts";
 import { beginSession, endSession, endWaiter, isUndelivered, takeEnd, takeLease } from "./ends.ts";
 import { hand } from "./hand-out.ts";
 import { impossible, lackedKey, unknownDemand } from "./impossible.ts";
-import { useClasses } from "./use-order.ts";
 
 /** Applies one input to the book. It grants no slots, except to a new session when no other session waits. */
 export function takeInput(deciding: Deciding, input: Input): Outcome {

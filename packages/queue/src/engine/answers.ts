@@ -11,7 +11,7 @@ import type { Book } from "../book/book.ts";
 import { phaseFor } from "../book/breaker.ts";
 import { chargedOf, missingBudgets } from "../book/budgets.ts";
 import { roomOf } from "../book/classes.ts";
-import { lineOfWaiter } from "../book/line-name.ts";
+import { lineOfWaiter } from "../book/line.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { EndOfSession, Standing } from "../book/standing.ts";
 import type { Impossible } from "../inputs.ts";

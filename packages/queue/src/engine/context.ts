@@ -1,7 +1,7 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { Clock } from "slotkeeper";
 import { Agenda } from "slotkeeper/parts";
-import { MOST_ENDS } from "../book/session-ends.ts";
+import { MOST_ENDS } from "../book/standing.ts";
 import { type QueueOptions, resolveOptions } from "../options.ts";
 import type { HostStore, InstanceAbout } from "../store/host-store.ts";
 import { count, newCounts, type QueueEvent } from "./events.ts";

@@ -1,7 +1,7 @@
 import type { Book } from "../book/book.ts";
 import { closesAt } from "../book/breaker.ts";
 import { missingBudgets } from "../book/budgets.ts";
-import { lineOfWaiter } from "../book/line-name.ts";
+import { lineOfWaiter } from "../book/line.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { Input } from "../inputs.ts";
 import { RESERVED_MS, type Refusal } from "../store/host-store.ts";

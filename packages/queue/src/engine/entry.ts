@@ -73,7 +73,7 @@ export class Entry implements Due {
     this.#claims = claims;
   }
 
-  /** The session had not ended at the time `at`. Its next token says so (END3 of `session-ends.ts`). */
+  /** The session had not ended at the time `at`. Its next token says so (END3 of `standing.ts`). */
   wasPendingAt(at: number): void {
     const { arrivedAt, pendingAt = arrivedAt } = this.#claims;
     if (at >= pendingAt + PENDING_STEP_MS) this.#claims = { ...this.#claims, pendingAt: at };

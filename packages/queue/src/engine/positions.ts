@@ -1,7 +1,7 @@
 import { classOf, DEFAULT_CLASS, widthOf } from "@slotkeeper/protocol";
 import type { Book } from "../book/book.ts";
 import { sharesIn } from "../book/classes.ts";
-import { lineOfWaiter } from "../book/line-name.ts";
+import { lineOfWaiter } from "../book/line.ts";
 import type { WaiterRecord } from "../book/records.ts";
 import type { Forecast, RankedLine } from "../order/contract.ts";
 

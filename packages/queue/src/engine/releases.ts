@@ -1,5 +1,5 @@
 import type { Costs } from "@slotkeeper/protocol";
-import { hostOfToken } from "../slot-token.ts";
+import { hostOfToken } from "../book/leases.ts";
 import type { EngineContext } from "./context.ts";
 import type { Host } from "./host.ts";
 import type { Hosts } from "./hosts.ts";

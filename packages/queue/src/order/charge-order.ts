@@ -5,8 +5,7 @@ import type { WaiterRecord } from "../book/records.ts";
 import type { HostPolicy } from "../host-policy.ts";
 import type { Rank, RankedLine } from "./contract.ts";
 import { hasOlderHead } from "./order.ts";
-import { PlainOrder } from "./plain-order.ts";
-import { TopOfHeap } from "./top-of-heap.ts";
+import { PlainOrder, TopOfHeap } from "./plain-order.ts";
 
 /**
  * The order `budget:NAME`: the line with the smallest charge per weight, then the oldest head. `book/charged.ts` keeps the

@@ -21,7 +21,7 @@ export interface Rank {
   headKey: string;
   /** How many slots that waiter needs. */
   headWidth: number;
-  /** What it was charged, if the order is by a budget (`by-charge.ts`). */
+  /** What it was charged, if the order is by a budget (`charge-order.ts`). */
   charged: number;
   /** Its numbers for the weighted scheduler. */
   weighted: WeightedLine | undefined;

@@ -1,8 +1,10 @@
+import { IndexedHeap } from "slotkeeper/parts";
 import type { Book } from "../book/book.ts";
 import { sharesIn } from "../book/classes.ts";
 import type { Line } from "../book/line.ts";
-import { ByWidth } from "./by-width.ts";
-import type { Order, OverCeiling, Ranking } from "./contract.ts";
+import type { WaiterRecord } from "../book/records.ts";
+import type { Order, OverCeiling, RankedLine, Ranking, Shares } from "./contract.ts";
+import { hasOlderHead } from "./order.ts";
 
 /** The order of one ranking. Everything it needs is in the accounts (`use.ts`), so it writes nothing. */
 export class PlainOrder implements Order {
@@ -84,4 +86,78 @@ export class PlainOrder implements Order {
   granted(): void {}
   refused(): void {}
   full(): void {}
+}
+
+interface OfWidth {
+  readonly width: number;
+  readonly ranking: Ranking;
+}
+
+/**
+ * One ranking for each width that the heads of lines ask for, so that the best of those that fit into the free slots is
+ * found without a search. Most hosts have one width. Cost: that of the rankings, times the number of widths.
+ */
+class ByWidth {
+  readonly #newRanking: () => Ranking;
+  /** By width, the narrowest first. A ranking that became empty is kept, because it is usually needed again. */
+  readonly #rankings: OfWidth[] = [];
+
+  constructor(newRanking: () => Ranking) {
+    this.#newRanking = newRanking;
+  }
+
+  push(line: RankedLine): void {
+    this.#of(line.headWidth).push(line);
+  }
+
+  /** A line that is not there is ignored. */
+  remove(line: RankedLine): void {
+    this.#of(line.headWidth).remove(line);
+  }
+
+  /** The best of the lines whose head needs at most `room` slots. */
+  best(shares: Shares, now: number, room: number): RankedLine | undefined {
+    let best: RankedLine | undefined;
+    for (const { width, ranking } of this.#rankings) {
+      if (width > room) break;
+      const line = ranking.best(shares, now);
+      if (best === undefined || (line !== undefined && ranking.isBefore(line, best, shares, now))) best = line;
+    }
+    return best;
+  }
+
+  #of(width: number): Ranking {
+    const at = this.#rankings.findIndex((one) => one.width >= width);
+    const found = this.#rankings[at];
+    if (found?.width === width) return found.ranking;
+    const ranking = this.#newRanking();
+    this.#rankings.splice(at < 0 ? this.#rankings.length : at, 0, { width, ranking });
+    return ranking;
+  }
+}
+
+/** A ranking that neither shares nor time change: the best line is the top of a heap. Cost: O(log n). */
+export abstract class TopOfHeap extends IndexedHeap<"orderIndex" | "turnIndex", RankedLine> implements Ranking {
+  readonly isBefore: (a: RankedLine, b: RankedLine) => boolean;
+
+  constructor(key: "orderIndex" | "turnIndex", isBefore: (a: RankedLine, b: RankedLine) => boolean) {
+    super(key, isBefore);
+    this.isBefore = isBefore;
+  }
+
+  best(): RankedLine | undefined {
+    return this.peek();
+  }
+
+  abstract advance(copy: RankedLine, now: number, waiter: WaiterRecord): void;
+}
+
+/** First come, first served: the line with the oldest head. */
+export class Fifo extends TopOfHeap {
+  constructor() {
+    super("orderIndex", hasOlderHead);
+  }
+
+  /** Only the head counts. */
+  advance(): void {}
 }

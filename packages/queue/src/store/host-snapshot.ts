@@ -4,7 +4,7 @@ import { type BreakerView, viewBreaker } from "../book/breaker.ts";
 import { type BudgetView, viewBudgets } from "../book/budget-view.ts";
 import { type ClassView, shownClass, viewClasses } from "../book/class-view.ts";
 import { isPausedBy } from "../book/head.ts";
-import { lineOfSlot, lineOfWaiter, partsOfLine } from "../book/line-name.ts";
+import { lineOfSlot, lineOfWaiter, partsOfLine } from "../book/line.ts";
 import type {
   AccountRecord,
   BookImage,

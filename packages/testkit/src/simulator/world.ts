@@ -93,7 +93,7 @@ export class World {
     this.#recordFacts();
   }
 
-  /** No session that has not ended is taken for ended (`session-ends.ts`). */
+  /** No session that has not ended is taken for ended (`standing.ts`). */
   get keepsAllEnds(): boolean {
     return this.#mostEnds === MANY_ENDS;
   }

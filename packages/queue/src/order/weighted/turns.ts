@@ -1,7 +1,7 @@
 import type { SchedulerOptions } from "../../options.ts";
 import type { Rank, RankedLine } from "../contract.ts";
 import { hasOlderHead } from "../order.ts";
-import { TopOfHeap } from "../top-of-heap.ts";
+import { TopOfHeap } from "../plain-order.ts";
 import { NEW_LINE, type WeightedLine } from "./numbers.ts";
 
 /**

@@ -3,11 +3,11 @@ import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, it } from "vitest";
 import { Bench } from "./bench-of-one.ts";
 
-/** END1 to END4 of `session-ends.ts`. */
+/** END1 to END4 of `standing.ts`. */
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
-/** `KEPT_MS` of `session-ends.ts`. */
+/** `KEPT_MS` of `standing.ts`. */
 const KEPT_MS = 10 * MINUTE_MS;
 const FEW = 3;
 
