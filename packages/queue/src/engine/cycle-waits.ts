@@ -99,7 +99,7 @@ function hasBestWaiter(book: Book, instance: string): boolean {
 
 /** After this time without an answer, sessions report that they wait for the store. */
 export const SILENT_MS = 1_000;
-/** The pause after the second consecutive refusal for `slots`. Each further one doubles it, up to the poll interval. */
+/** CYCLE7: the pause after the second consecutive refusal. Each further one doubles it, up to the poll interval. */
 const REFUSED_MS = 20;
 
 /**
@@ -135,14 +135,14 @@ export class StoreWait {
     }
   }
 
-  /** Call before a refused commit is retried. `slotRefusals`: the number of consecutive refusals for `slots` (CYCLE7). */
-  async afterRefusal(reason: Refusal, slotRefusals: number): Promise<void> {
+  /** Call before a refused commit is retried. `refusals`: the number of consecutive refusals of CYCLE7. */
+  async afterRefusal(reason: Refusal, refusals: number): Promise<void> {
     if (reason === "reserved") {
       this.#isYielding = true;
       await this.#pause(RESERVED_MS / 2);
       this.#isYielding = false;
-    } else if (slotRefusals > 1) {
-      const ms = REFUSED_MS * 2 ** (slotRefusals - 2);
+    } else if (refusals > 1) {
+      const ms = REFUSED_MS * 2 ** (refusals - 2);
       await this.#pause(Math.min(ms, this.#engine.options.pollIntervalMs));
     }
   }

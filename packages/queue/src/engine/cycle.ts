@@ -14,7 +14,7 @@ interface Queued {
 /** A batch of inputs until it is committed, including repeated decisions after conflicts. */
 interface Turn {
   readonly batch: readonly Queued[];
-  /** Consecutive refused commits. `refusals` counts those with the reason `slots`. */
+  /** Consecutive refused commits. `refusals` counts those of CYCLE7. */
   conflicts: number;
   refusals: number;
   /** The book was compared with the store in this turn. */
@@ -37,8 +37,8 @@ type Refused = Committed & { readonly isKept: false };
  * CYCLE6 An input that changes nothing for a session that waits is committed together with the next input or after a
  *   short delay: an arrival if no slot can be granted and sessions of its line or other instances already wait, and a
  *   release if no session waits and no other instance is alive.
- * CYCLE7 If the store keeps refusing what the book allows (`slots`), the cycle retries less and less often, but at
- *   least once per poll interval.
+ * CYCLE7 If the store keeps refusing what the book allows (`slots`) or the time of the decision (`clock`), the cycle retries
+ *   less and less often, but at least once per poll interval.
  * CYCLE8 If a call has no answer after `SILENT_MS`, it continues, but its sessions get the same answers as during an
  *   outage of the store.
  */
@@ -238,7 +238,7 @@ export class Cycle implements Due {
     turn.conflicts++;
     turn.isCurrent = true;
     this.#host.changed(touched);
-    if (reason !== "reserved") turn.refusals = reason === "slots" ? turn.refusals + 1 : 0;
+    if (reason !== "reserved") turn.refusals = reason === "conflict" ? 0 : turn.refusals + 1;
     await this.#store().afterRefusal(reason, turn.refusals);
     this.#goOn("again", turn);
   }
