@@ -163,14 +163,14 @@ describe("the bound with budgets", () => {
     );
   });
 
-  test("by slot time, use stays within 2·W·H·(1/w + 1/w) and the time in which a budget holds the first back", () => {
+  test("by slot time, use stays within 2·W·H·(1/w + 1/w) and W·B/w, the time in which a budget holds the first back", () => {
     fc.assert(
       fc.property(host, ({ slots, buckets, tokens }) => {
         const { used, heldBackMs } = backlogged(slots, buckets, { budgets: { tokens } });
         const longest = Math.max(...buckets.flatMap(({ holds }) => holds));
         const widest = Math.max(...buckets.flatMap(({ widths }) => widths));
         const lightest = Math.min(...buckets.map(({ weight }) => weight));
-        expect(used).toBeLessThanOrEqual((4 * widest * longest + heldBackMs) / lightest + 1e-6);
+        expect(used).toBeLessThanOrEqual((widest * (4 * longest + heldBackMs)) / lightest + 1e-6);
       }),
       { numRuns: 60 },
     );
