@@ -4,10 +4,17 @@
  */
 export { ConfigError } from "./config/errors.ts";
 export { checkFairQueue } from "./config/fair-queue-config.ts";
-export { Access, type AccessSettings } from "./http/access.ts";
-export { CALLER_ROUTES } from "./http/caller-routes.ts";
 export type { CallerContext, OperatorContext } from "./http/context.ts";
-export { answering, type DispatchContext, type Handler, RequestLog, Router, type RouteTable } from "./http/dispatch.ts";
+export {
+  Access,
+  type AccessSettings,
+  answering,
+  type DispatchContext,
+  type Handler,
+  RequestLog,
+  Router,
+  type RouteTable,
+} from "./http/dispatch.ts";
 export {
   BaseExchange,
   type Body,
@@ -20,8 +27,8 @@ export {
   parseBody,
 } from "./http/exchange.ts";
 export { HeldCalls, Refusals } from "./http/held-calls.ts";
-export { OPERATOR_ROUTES } from "./http/operator-routes.ts";
 export { hostInPath, segmentOf, slotNamed } from "./http/path-host.ts";
+export { CALLER_ROUTES, OPERATOR_ROUTES } from "./http/routes.ts";
 export type { LogFields, Logger, LogLevel } from "./log/logger.ts";
 export type { Digests } from "./platform/digests.ts";
 export { hostKeys, namedHost } from "./queue/host-key.ts";

@@ -2,7 +2,7 @@ import { FairQueue, type InstanceAbout } from "@slotkeeper/queue";
 import type { ConfigSource, ControlTimes } from "./config/config-source.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { ServiceContext } from "./http/context.ts";
-import { DashboardFiles } from "./http/dashboard/dashboard-files.ts";
+import { DashboardFiles } from "./http/dashboard.ts";
 import { RequestLog } from "./http/dispatch.ts";
 import { HeldCalls, Refusals } from "./http/held-calls.ts";
 import { HolderTraces } from "./http/holder-traces.ts";

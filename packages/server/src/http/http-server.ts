@@ -9,7 +9,7 @@ import { answering } from "./dispatch.ts";
 import { PROBLEM_TYPE, problemBody } from "./exchange.ts";
 import { answerTooBusy } from "./held-calls.ts";
 import { NodeExchange } from "./node-exchange.ts";
-import { SERVICE_ROUTER } from "./service-routes.ts";
+import { SERVICE_ROUTER } from "./routes/service.ts";
 
 /**
  * Longer than the idle timeout of common balancers (60 s): the balancer closes first, and never writes into a closed

@@ -7,7 +7,7 @@ import { NODE_DIGESTS } from "../platform/node-crypto.ts";
 import type { HostDirectory } from "../queue/host-key.ts";
 import { HostSettings } from "../queue/host-settings.ts";
 import { QueryTokens } from "../queue/query-tokens.ts";
-import { Access } from "./access.ts";
+import { Access } from "./dispatch.ts";
 
 /** A configuration with what is made from it. A refresh replaces all of it at once. */
 export interface Live {

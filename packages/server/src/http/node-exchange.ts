@@ -2,8 +2,8 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LIMITS } from "@slotkeeper/protocol";
 import { newRequestId } from "../platform/node-crypto.ts";
-import { isOwnOrigin } from "./access.ts";
 import { CROWDED, isLoopback } from "./connections.ts";
+import { isOwnOrigin } from "./dispatch.ts";
 import { BaseExchange, type Body, type Exchange, type Headers, type Leaving, NO_SNIFF, parseBody } from "./exchange.ts";
 
 /** How much of a body that is too large is read and discarded, so that the caller can read why it was refused. */

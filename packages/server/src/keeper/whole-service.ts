@@ -3,7 +3,7 @@ import type { FairQueue, HostStore } from "@slotkeeper/queue";
 import { CONTROL_TIMES, ConfigSource } from "../config/config-source.ts";
 import { answering } from "../http/dispatch.ts";
 import { NodeExchange } from "../http/node-exchange.ts";
-import { SERVICE_ROUTER } from "../http/service-routes.ts";
+import { SERVICE_ROUTER } from "../http/routes/service.ts";
 import { LineLogger } from "../log/logger.ts";
 import { Scrubber } from "../log/scrubber.ts";
 import { ServiceClock } from "../platform/clock.ts";
