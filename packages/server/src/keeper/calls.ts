@@ -12,8 +12,7 @@ import {
 } from "@slotkeeper/protocol";
 import type { FairQueue } from "@slotkeeper/queue";
 import { realClock } from "slotkeeper";
-import { problemBody } from "../http/exchange.ts";
-import { refusalOf, wireAnswer } from "../http/wire-answer.ts";
+import { problemBody, refusalOf, wireAnswer } from "../http/exchange.ts";
 import { plainName } from "../queue/host-key.ts";
 import type { QueryTokens } from "../queue/query-tokens.ts";
 import { systemWords } from "../words/system-words.ts";
