@@ -16,7 +16,7 @@ import { hostKeys } from "./queue/host-key.ts";
 import { Sweeper } from "./queue/sweeper.ts";
 import type { OpenStore } from "./store/open-store.ts";
 import { aboutOf } from "./telemetry/about.ts";
-import { ControlPlane, pushContextOf } from "./telemetry/control-plane.ts";
+import { ControlPlane } from "./telemetry/control-plane.ts";
 import { Presence } from "./telemetry/presence.ts";
 import { logTurn, ReadinessCheck } from "./telemetry/readiness.ts";
 import { EventLog, Telemetry } from "./telemetry/telemetry.ts";
@@ -116,7 +116,10 @@ export class ServiceParts {
       ...this.#shared,
       source,
       times,
-      context: () => pushContextOf(this.context.live.config, reportedInstance, this.queue, this.telemetry.reader),
+      reportedInstance,
+      queue: this.queue,
+      reader: this.telemetry.reader,
+      config: () => this.context.live.config,
       refresh: this.#refresh,
       onFailure: () => this.telemetry.instruments.count("pushFailures"),
     });

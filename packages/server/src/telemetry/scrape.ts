@@ -3,12 +3,11 @@ import type { Logger } from "../log/logger.ts";
 import type { HostSettings } from "../queue/host-settings.ts";
 import type { OpenStore } from "../store/open-store.ts";
 import type { HostActivity } from "./activity.ts";
-import { OTHER_HOSTS } from "./host-readings.ts";
-import { Histogram } from "./instruments.ts";
+import { OTHER_HOSTS } from "./host-metrics.ts";
 import type { Metric, Reading, Series } from "./metric.ts";
 import { METRICS, type MetricId } from "./metrics.ts";
 import type { Readiness } from "./readiness.ts";
-import { clockSkewMs, type Telemetry } from "./telemetry.ts";
+import { clockSkewMs, Histogram, type Telemetry } from "./telemetry.ts";
 
 /** What the metrics are read from. */
 export interface ScrapeSources {
@@ -38,7 +37,7 @@ export interface Scraped {
   readonly skewMs: number;
 }
 
-interface ShownHost {
+export interface ShownHost {
   readonly label: string;
   readonly activity: HostActivity;
   readonly here: HostGlance | undefined;
