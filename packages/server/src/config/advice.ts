@@ -40,3 +40,8 @@ export function sentenceOf({ found, why, fix }: Advice): string {
 export function adviceIf(isSo: boolean, code: AdviceCode, found: string, why: string, fix: string): Advice[] {
   return isSo ? [{ code, found, why, fix }] : [];
 }
+
+/** A limit that makes another one useless. */
+export function conflictIf(isSo: boolean, found: string, why: string, fix: string): Advice[] {
+  return adviceIf(isSo, "LIMITS_CONFLICT", found, why, fix);
+}

@@ -83,6 +83,15 @@ export function warning(check: Check, details: Details): Finding {
   return { check, severity: "warning", ...details };
 }
 
+/** The finding in a list, or an empty list if it does not apply. */
+export function warningIf(isSo: boolean, check: Check, details: Details): Finding[] {
+  return isSo ? [warning(check, details)] : [];
+}
+
+export function problemIf(isSo: boolean, check: Check, details: Details): Finding[] {
+  return isSo ? [problem(check, details)] : [];
+}
+
 /** The check and the severity of each advice about the configuration. */
 const OF_ADVICE: { readonly [code in AdviceCode]: readonly [Check, "warning" | "problem"] } = {
   OPEN_TO_EVERYONE: ["address", "problem"],
