@@ -4,7 +4,6 @@ export { Refusals } from "./http/held-calls.ts";
 export { HolderTraces } from "./http/holder-traces.ts";
 export { endOfTurn, nextTurn } from "./platform/clock.ts";
 export { HostSettings } from "./queue/host-settings.ts";
-export type { AppendFile, JournalDisk, PreparedFile } from "./store/journal/disk.ts";
 export { StoreUnwritableError } from "./store/journal/errors.ts";
 export {
   encodeFirstLine,
@@ -15,6 +14,7 @@ export {
   readFrames,
 } from "./store/journal/frame.ts";
 export type { JournalEvent, JournalHealth } from "./store/journal/journal.ts";
+export type { AppendFile, JournalDisk, PreparedFile } from "./store/journal/node-disk.ts";
 export {
   type JournaledMemoryStore,
   type JournaledStoreOptions,

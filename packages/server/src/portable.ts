@@ -31,12 +31,16 @@ export { hostInPath, segmentOf, slotNamed } from "./http/path-host.ts";
 export { CALLER_ROUTES, OPERATOR_ROUTES } from "./http/routes.ts";
 export type { LogFields, Logger, LogLevel } from "./log/logger.ts";
 export type { Digests } from "./platform/digests.ts";
-export { hostKeys, namedHost } from "./queue/host-key.ts";
 export { type HostConfiguration, HostSettings } from "./queue/host-settings.ts";
-export { QueryTokens, unverifiedHost, type Verified } from "./queue/query-tokens.ts";
-export { isDeferrable } from "./store/journal/deferrable.ts";
-export { decodeEntries, encodeEntry, type JournalEntry, snapshotOf } from "./store/journal/entry.ts";
-export { Restored } from "./store/journal/restore.ts";
+export { hostKeys, namedHost, QueryTokens, unverifiedHost, type Verified } from "./queue/names.ts";
+export {
+  decodeEntries,
+  encodeEntry,
+  isDeferrable,
+  type JournalEntry,
+  Restored,
+  snapshotOf,
+} from "./store/journal/entry.ts";
 export { aheadOf, ResumedClock } from "./store/journal/resumed-clock.ts";
 export { Activity } from "./telemetry/activity.ts";
 export { liveFrame } from "./telemetry/live-frame.ts";

@@ -1,6 +1,6 @@
 import { LIMITS } from "@slotkeeper/protocol";
 import { PATTERNS } from "@slotkeeper/protocol/schemas";
-import { type HostDirectory, type NamedHost, plainName } from "../queue/host-key.ts";
+import { type HostDirectory, type NamedHost, plainName } from "../queue/names.ts";
 import { nearMatch } from "../words/near-match.ts";
 import type { FieldProblem } from "../words/validator.ts";
 import type { OperatorContext } from "./context.ts";

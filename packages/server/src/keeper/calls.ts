@@ -10,15 +10,13 @@ import {
   type ProblemCode,
   type SessionClaims,
 } from "@slotkeeper/protocol";
-import type { FairQueue } from "@slotkeeper/queue";
 import { realClock } from "slotkeeper";
 import { problemBody, refusalOf, wireAnswer } from "../http/exchange.ts";
-import { plainName } from "../queue/host-key.ts";
-import type { QueryTokens } from "../queue/query-tokens.ts";
+import { plainName } from "../queue/names.ts";
 import { systemWords } from "../words/system-words.ts";
 import type { Holder } from "./holder.ts";
 import { sessionOf } from "./holders.ts";
-import type { KeptLeases } from "./kept-leases.ts";
+import type { KeeperParts } from "./keeper-parts.ts";
 
 /** The fields of all calls. Each call reads its own. */
 interface Body {
@@ -36,17 +34,6 @@ interface Body {
   readonly confirms?: boolean;
 }
 
-export interface CallContext {
-  readonly queue: FairQueue;
-  readonly leases: KeptLeases;
-  readonly tokens: QueryTokens;
-  /** The key of a plain name. */
-  readonly keyOf: (name: string) => string;
-  readonly folder: string;
-  /** Takes the slot back if `hold` is not called within `collectMs`. */
-  expectHold(slotToken: string): void;
-}
-
 interface HolderExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -54,7 +41,7 @@ interface HolderExchange {
   readonly body: Body;
 }
 
-type CallHandler = (exchange: HolderExchange, context: CallContext) => void | Promise<void>;
+type CallHandler = (exchange: HolderExchange, context: KeeperParts) => void | Promise<void>;
 
 const acquire: CallHandler = async ({ response, holder, body }, context) => {
   const { queue, tokens, leases, folder } = context;
@@ -85,7 +72,7 @@ const acquire: CallHandler = async ({ response, holder, body }, context) => {
 function asked(
   { about }: Holder,
   body: Body,
-  { queue, tokens, keyOf }: CallContext,
+  { queue, tokens, keyOf }: KeeperParts,
   signal: AbortSignal,
 ): Promise<BeginAnswer> {
   const { hostname = "", bucket, ipBucket, requestId = "", queryToken, waitMs, limit, width, maxWaitMs } = body;

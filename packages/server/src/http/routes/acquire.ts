@@ -7,7 +7,7 @@ import {
 } from "@slotkeeper/protocol";
 import { FirstCallSchema, PollSchema } from "@slotkeeper/protocol/schemas";
 import type { BeginRequest, CallSignal } from "@slotkeeper/queue";
-import { type HostDirectory, type NamedHost, NO_HOST, namedHost } from "../../queue/host-key.ts";
+import { type HostDirectory, type NamedHost, NO_HOST, namedHost } from "../../queue/names.ts";
 import { type FieldProblem, validator } from "../../words/validator.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";

@@ -2,10 +2,9 @@ import { openApiDocument, type RouteName } from "@slotkeeper/protocol/schemas";
 import { ConfigError, ControllerError } from "../../config/errors.ts";
 import { scrape } from "../../telemetry/scrape.ts";
 import { audit } from "../audit.ts";
-import type { InternalContext, ServiceContext } from "../context.ts";
+import type { InternalContext, Live, ServiceContext } from "../context.ts";
 import { asset, home } from "../dashboard.ts";
 import { type Handler, Router } from "../dispatch.ts";
-import type { Live } from "../live-config.ts";
 import { CALLER_ROUTES, OPERATOR_ROUTES } from "../routes.ts";
 
 export const health: Handler<InternalContext> = (exchange, { live, reportedInstance, version }) => {

@@ -1,7 +1,7 @@
 import type { ReleaseCall, ReleaseReply } from "@slotkeeper/protocol";
 import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkeeper/protocol/schemas";
 import type { ReleaseAccepted } from "@slotkeeper/queue";
-import { NO_HOST, namedHost } from "../../queue/host-key.ts";
+import { NO_HOST, namedHost } from "../../queue/names.ts";
 import { type FieldProblem, fieldName, validator } from "../../words/validator.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";

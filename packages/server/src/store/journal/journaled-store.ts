@@ -1,5 +1,5 @@
 import { type HostStore, type KeptCommit, MemoryStore, type MemoryStoreOptions } from "@slotkeeper/queue";
-import { isDeferrable } from "./deferrable.ts";
+import { isDeferrable } from "./entry.ts";
 import type { Journal } from "./journal.ts";
 
 /**
@@ -54,16 +54,12 @@ export class JournaledStore implements HostStore {
   async #answer<T>(call: () => T | Promise<T>): Promise<T> {
     this.#journal.admit();
     const answer = call();
-    if (this.#takeAppended() === "deferrable") return answer;
+    const appended = this.#appended;
+    this.#appended = "nothing";
+    if (appended === "deferrable") return answer;
     const kept = this.#journal.kept();
     if (kept !== undefined) await kept;
     return answer;
-  }
-
-  #takeAppended(): Appended {
-    const appended = this.#appended;
-    this.#appended = "nothing";
-    return appended;
   }
 
   #append(kept: KeptCommit): void {
