@@ -85,7 +85,7 @@ function held(path: string, holder: string): Finding {
   });
 }
 
-export interface JournalFacts {
+interface JournalFacts {
   /** The size of the file; 0 if there is no file yet. */
   readonly bytes: number;
   /** The size of an incomplete write at the end, which the next start drops. */
@@ -98,7 +98,7 @@ export interface JournalFacts {
  * Examines a journal without opening it, so a running service is not disturbed. Throws the errors of `framesOf`, a
  * `JournalPathError`, or the error of the system if a file or folder cannot be read.
  */
-export async function examineJournal(path: string): Promise<JournalFacts> {
+async function examineJournal(path: string): Promise<JournalFacts> {
   const file = await trueName(path);
   const content = (await new NodeDisk(file).read()) ?? new Uint8Array();
   const { tornBytes } = framesOf(file, content);
@@ -109,7 +109,7 @@ export async function examineJournal(path: string): Promise<JournalFacts> {
  * Throws the error of the system if a service could not write its journal here. The file is replaced by a new one from
  * time to time, so the folder must allow new files. Leaves nothing behind.
  */
-export async function tryWriting(path: string): Promise<void> {
+async function tryWriting(path: string): Promise<void> {
   const trial = `${await trueName(path)}.doctor-${randomBytes(6).toString("hex")}`;
   const handle = await open(trial, "wx", 0o600);
   try {

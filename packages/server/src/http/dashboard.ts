@@ -16,7 +16,7 @@ const TYPES: { readonly [extension: string]: string } = {
   ".svg": "image/svg+xml",
 };
 
-export type Encoding = "br" | "gzip" | "identity";
+type Encoding = "br" | "gzip" | "identity";
 
 export interface DashboardFile {
   readonly type: string;

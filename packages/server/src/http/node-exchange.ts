@@ -196,7 +196,7 @@ interface Waiting {
 const MOST_WAITING = 16;
 
 /** Sent to the response being served when its connection is no longer read. */
-export const CROWDED = "crowded";
+const CROWDED = "crowded";
 
 /**
  * Serves the requests of each connection one after the other. A client may send several without waiting for answers

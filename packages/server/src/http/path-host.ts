@@ -70,7 +70,7 @@ export async function unknownHost(
   if (hostname !== undefined && live.hosts.isConfigured(hostname)) return undefined;
   const { reader } = telemetry;
   if ((await reader.hosts([host])).size > 0) return undefined;
-  const isAnyKnown = queue.hostCount + live.hosts.names.size > 0 || (await reader.keys()).length > 0;
+  const isAnyKnown = queue.hostCount + live.hosts.names.size > 0 || (await reader.store.hostKeys()).length > 0;
   if (!isAnyKnown) return undefined;
   const near = hostname === undefined ? undefined : nearMatch(hostname, namesToCompare(queue, live));
   const hint = near === undefined ? "" : ` Did you mean \`${near}\`?`;

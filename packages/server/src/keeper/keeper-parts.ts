@@ -49,8 +49,7 @@ export class KeeperParts {
         void this.queue.cancel({ id, host, bucket, arrivedAt, deadlineAt }),
     });
     for (const { holder, lease } of leases) this.holders.restore(holder, lease);
-    const holderOf = (session: string) => this.holders.find(session)?.about;
-    this.leases = new KeptLeases({ files, leases, holderOf });
+    this.leases = new KeptLeases(files, leases, (session) => this.holders.find(session)?.about);
     this.store = new MemoryStore({
       clock: realClock,
       hosts: hostsOf(leases, realClock.now(), KEEPER_QUEUE),

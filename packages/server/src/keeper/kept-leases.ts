@@ -12,13 +12,6 @@ import {
 } from "@slotkeeper/queue";
 import { checkedHolder, type HolderAbout, type HolderPlace } from "./holder.ts";
 
-interface KeptLeasesInit {
-  readonly files: LeaseFiles;
-  /** The leases of the earlier keeper. */
-  readonly leases: readonly KeptLease[];
-  holderOf(session: string): HolderAbout | undefined;
-}
-
 interface Kept {
   readonly host: string;
   readonly slot: number;
@@ -35,15 +28,18 @@ interface Kept {
  *     slot that was taken back.
  */
 export class KeptLeases {
-  readonly #init: KeptLeasesInit;
+  readonly #files: LeaseFiles;
+  readonly #holderOf: (session: string) => HolderAbout | undefined;
   readonly #kept = new Map<string, Kept>();
   readonly #onEnd = new Map<string, () => void>();
   /** Why the last lease could not be written. */
   failure: unknown;
 
-  constructor(init: KeptLeasesInit) {
-    this.#init = init;
-    for (const { host, slot, lease } of init.leases) this.#kept.set(lease.key, { host, slot, lease });
+  /** `leases` are those of the earlier keeper. */
+  constructor(files: LeaseFiles, leases: readonly KeptLease[], holderOf: (session: string) => HolderAbout | undefined) {
+    this.#files = files;
+    this.#holderOf = holderOf;
+    for (const { host, slot, lease } of leases) this.#kept.set(lease.key, { host, slot, lease });
   }
 
   /** The number of the slot, from 1; `undefined` if the token holds none. */
@@ -88,7 +84,7 @@ export class KeptLeases {
     for (const [kind, key] of dels) {
       const kept = kind === "lease" ? this.#kept.get(key) : undefined;
       if (kept === undefined) continue;
-      this.#init.files.remove(kept.lease);
+      this.#files.remove(kept.lease);
       this.#kept.delete(key);
       this.#onEnd.get(key)?.();
       this.#onEnd.delete(key);
@@ -96,10 +92,10 @@ export class KeptLeases {
     for (const lease of puts) {
       if (lease.kind !== "lease" || this.#kept.has(lease.key) || head === undefined) continue;
       const slot = this.#freeSlot(host);
-      const holder = this.#init.holderOf(lease.session);
+      const holder = this.#holderOf(lease.session);
       const { hostname = "", slots: capacity } = head;
       // A holder that has ended since needs no file: its lease is given back at once.
-      if (holder !== undefined) this.#init.files.write({ host, hostname, capacity, slot, lease, holder });
+      if (holder !== undefined) this.#files.write({ host, hostname, capacity, slot, lease, holder });
       this.#kept.set(lease.key, { host, slot, lease });
     }
   }

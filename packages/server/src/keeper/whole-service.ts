@@ -29,8 +29,13 @@ export async function wholeService({ queue, store, fairQueue }: WholeServiceInit
   const scrubber = new Scrubber();
   const instance = `keeper-${process.pid}`;
   const times = CONTROL_TIMES;
-  const write = (line: string) => process.stderr.write(line);
-  const log = new LineLogger({ write, isJson: true, hasColours: false, scrubber, now: Date.now });
+  const log = new LineLogger({
+    write: (line) => process.stderr.write(line),
+    isJson: true,
+    hasColours: false,
+    scrubber,
+    now: Date.now,
+  });
   log.level = "warn";
   const source = new ConfigSource({
     sources: { environment: {}, flags: { internalApiToken: token, fairQueue } },

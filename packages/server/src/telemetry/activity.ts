@@ -117,7 +117,7 @@ export class Activity {
     if (!this.#isDue()) return;
     this.#readAt = this.#samples;
     this.#isStirred = false;
-    const { inFlight, slots, waiting } = await reader.totals();
+    const { inFlight, slots, waiting } = await reader.store.totals();
     this.#all.sample({ inFlight, limit: slots, waiters: waiting }, this.#now());
     const stirred = [...this.hosts.entries()].filter(([, { isStirred, ring }]) => {
       const { inFlight: held, waiters } = ring.gauges;

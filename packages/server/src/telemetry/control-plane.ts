@@ -143,7 +143,7 @@ export class ControlPlane {
   async #nextEvent(): Promise<CountsEvent> {
     const { config, queue, reader, reportedInstance } = this.#init;
     // If the store does not answer, the counts are sent anyway.
-    const smoothHosts = await reader.totals().then(
+    const smoothHosts = await reader.store.totals().then(
       ({ spaced }) => spaced,
       () => 0,
     );

@@ -1,10 +1,10 @@
 import type { CommitNotice, CommitReply, FairQueue, HostStore, QueueEvent } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
-import { LogThrottle } from "../log/log-throttle.ts";
 import type { Logger } from "../log/logger.ts";
 import type { HostSettings } from "../queue/host-settings.ts";
 import { Activity } from "./activity.ts";
 import type { Bucket } from "./buckets.ts";
+import { SkewWarning } from "./clock-skew.ts";
 import { liveFrame } from "./live-frame.ts";
 import { LiveHub } from "./live-hub.ts";
 import type { Metric, Series } from "./metric.ts";
@@ -21,20 +21,6 @@ export interface TelemetryInit {
   readonly eventLog?: EventLog;
 }
 
-/**
- * From this difference of clocks on, an operator should act: leases and deadlines stay correct, but logs of two machines
- * cannot be compared.
- */
-export const SKEW_WARN_MS = 1_000;
-const SKEW_WARN_EVERY_MS = 600_000;
-
-/**
- * By how much the store's clock is ahead of this machine's, from the last answers. The error is at most one round trip.
- */
-export function clockSkewMs(queue: Pick<FairQueue, "now">): number {
-  return queue.now() - Date.now();
-}
-
 /** Everything that observes the service. It gets events and reads the store, and nothing waits for it. */
 export class Telemetry {
   readonly instruments = new Instruments();
@@ -44,7 +30,7 @@ export class Telemetry {
   /** The store for the engine, with timing. */
   readonly store: HostStore;
   readonly #init: TelemetryInit;
-  readonly #skewThrottle = new LogThrottle({ burst: 1, everyMs: SKEW_WARN_EVERY_MS });
+  readonly #skew: SkewWarning;
   #queue: FairQueue | undefined;
   #isStoreSilent = false;
 
@@ -54,6 +40,7 @@ export class Telemetry {
     this.store = new MeteredStore(store, this.instruments);
     this.reader = new StoreReader(this.store, () => this.#queue?.now() ?? clock.now());
     this.activity = new Activity(() => clock.now());
+    this.#skew = new SkewWarning(log);
     this.hub = new LiveHub({
       clock,
       frame: (hosts, more) => {
@@ -81,18 +68,9 @@ export class Telemetry {
     const { clock } = this.#init;
     clock.setTimer(() => {
       void this.#sample();
-      if (this.reader.isShared) this.#warnOfSkew(queue);
+      if (this.reader.store.isShared) this.#skew.check(queue);
       this.start(queue);
     }, this.activity.stepMs);
-  }
-
-  #warnOfSkew(queue: FairQueue): void {
-    const skewMs = Math.round(clockSkewMs(queue));
-    if (Math.abs(skewMs) <= SKEW_WARN_MS || this.#skewThrottle.take() === undefined) return;
-    this.#init.log.warn(
-      "the clock of this machine differs from the clock of the store: leases and waits use the store's, the times in this log do not",
-      { skewMs },
-    );
   }
 
   async #sample(): Promise<void> {
@@ -205,10 +183,7 @@ class MeteredStore implements HostStore {
   commit: HostStore["commit"] = (commit) => {
     const { puts, dels } = commit.changes;
     this.#instruments.record("changed", puts.length + dels.length);
-    const answer = this.#timed("commit", () => this.#store.commit(commit));
-    if (answer instanceof Promise) answer.then(this.#countRefusal, () => {});
-    else this.#countRefusal(answer);
-    return answer;
+    return this.#timed("commit", () => this.#store.commit(commit), this.#countRefusal);
   };
 
   read: HostStore["read"] = (host, since) => this.#timed("read", () => this.#store.read(host, since));
@@ -230,12 +205,15 @@ class MeteredStore implements HostStore {
     if (!reply.isOk) this.#instruments.count("commitRefusals", reply.reason);
   };
 
-  #timed<A>(operation: StoreOperation, call: () => A): A {
+  #timed<A>(operation: StoreOperation, call: () => A, onAnswer?: (answer: Awaited<A>) => void): A {
     const startedAt = performance.now();
-    const answered = () => this.#instruments.record("store", (performance.now() - startedAt) / 1000, operation);
+    const answered = (answer: Awaited<A>) => {
+      this.#instruments.record("store", (performance.now() - startedAt) / 1000, operation);
+      onAnswer?.(answer);
+    };
     const answer = call();
     if (answer instanceof Promise) answer.then(answered, () => this.#instruments.count("storeErrors", operation));
-    else answered();
+    else answered(answer as Awaited<A>);
     return answer;
   }
 }

@@ -7,7 +7,7 @@ import { asset, home } from "../dashboard.ts";
 import { type Handler, Router } from "../dispatch.ts";
 import { CALLER_ROUTES, OPERATOR_ROUTES } from "../routes.ts";
 
-export const health: Handler<InternalContext> = (exchange, { live, reportedInstance, version }) => {
+const health: Handler<InternalContext> = (exchange, { live, reportedInstance, version }) => {
   const { identity } = live.config.settings;
   exchange.empty(204, {
     "X-App-Name": headerText(identity.appName),
@@ -27,7 +27,7 @@ function headerText(text: string): string {
   return Buffer.from(text.replaceAll(/\p{Cc}/gu, "?")).toString("latin1");
 }
 
-export const refresh: Handler<InternalContext> = async (exchange, context) => {
+const refresh: Handler<InternalContext> = async (exchange, context) => {
   try {
     await context.refresh();
     audit(context, exchange, "refresh", { outcome: "done", version: context.live.config.version });
@@ -42,7 +42,7 @@ export const refresh: Handler<InternalContext> = async (exchange, context) => {
 };
 
 /** Runs each step even if another one fails. The answer names the steps that failed. */
-export const flush: Handler<InternalContext> = async (exchange, context) => {
+const flush: Handler<InternalContext> = async (exchange, context) => {
   const { log } = context;
   const { swept, failures } = await context.flush();
   for (const { step, error } of failures) log.warn("flush: a step failed", { requestId: exchange.id, step, error });
@@ -58,9 +58,9 @@ export const flush: Handler<InternalContext> = async (exchange, context) => {
   }
 };
 
-export const livez: Handler<ServiceContext> = (exchange) => exchange.json({ status: "ok" });
+const livez: Handler<ServiceContext> = (exchange) => exchange.json({ status: "ok" });
 
-export const readyz: Handler<ServiceContext> = async (exchange, { readiness }) => {
+const readyz: Handler<ServiceContext> = async (exchange, { readiness }) => {
   const outcome = await readiness.read();
   if (!outcome.isReady) exchange.problem("NOT_READY", outcome.detail, { reason: outcome.reason });
   else if (outcome.weaknesses.length === 0) exchange.json({ status: "ok" });
@@ -70,7 +70,7 @@ export const readyz: Handler<ServiceContext> = async (exchange, { readiness }) =
 /** The document in bytes, made once for each configuration that is in use. */
 const documents = new WeakMap<Live, Buffer>();
 
-export const openapi: Handler<ServiceContext> = (exchange, { live, version }) => {
+const openapi: Handler<ServiceContext> = (exchange, { live, version }) => {
   let bytes = documents.get(live);
   if (bytes === undefined) {
     bytes = Buffer.from(JSON.stringify(openApiDocument({ version, header: live.config.settings.authHeader })));
@@ -79,7 +79,7 @@ export const openapi: Handler<ServiceContext> = (exchange, { live, version }) =>
   exchange.send(200, "application/json", bytes);
 };
 
-export const metrics: Handler<ServiceContext> = async (exchange, context) => {
+const metrics: Handler<ServiceContext> = async (exchange, context) => {
   exchange.send(200, "text/plain; version=0.0.4; charset=utf-8", await scrape(context));
 };
 

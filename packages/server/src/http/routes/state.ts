@@ -41,7 +41,7 @@ export const state: Handler<OperatorContext> = async (exchange, context) => {
     const [page, sums, { waiting }] = await Promise.all([
       pageOf(only !== undefined && "host" in only ? only.host : undefined, { offset, limit }, context),
       presence.sums(),
-      telemetry.reader.totals(),
+      telemetry.reader.store.totals(),
     ]);
     const { at, counts, unsent } = queue.overview();
     const hosts = await mapInTurns(page.keys, HOSTS_PER_TURN, (key) =>
@@ -81,7 +81,7 @@ async function pageOf(only: string | undefined, range: PageRange, context: Opera
   const { queue, telemetry } = context;
   const { offset, limit } = range;
   if (only === undefined) {
-    const known = await sortInTurns([...(await telemetry.reader.keys()), ...queue.newHostKeys()]);
+    const known = await sortInTurns([...(await telemetry.reader.store.hostKeys()), ...queue.newHostKeys()]);
     const keys = known.slice(offset, offset + limit);
     return { total: known.length, keys, stored: await telemetry.reader.hosts(keys) };
   }

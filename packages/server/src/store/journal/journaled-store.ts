@@ -10,7 +10,7 @@ import type { Journal } from "./journal.ts";
  *     really existed.
  * JSTORE2  While the journal cannot be written, nothing is accepted.
  * JSTORE3  A call that fails may have taken effect, and repeating it is safe (P8).
- * JSTORE4  One exception to JSTORE1: a commit that only records waiters and use (`deferrable.ts`) is answered at once. It is
+ * JSTORE4  One exception to JSTORE1: a commit that only records waiters and use (`isDeferrable`) is answered at once. It is
  *     written with the next sync, at most `DEFER_MS` later.
  */
 export class JournaledStore implements HostStore {
