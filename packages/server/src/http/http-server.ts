@@ -7,7 +7,7 @@ import { connectionsAllowed, isLoopback } from "../platform/system.ts";
 import type { ServiceContext } from "./context.ts";
 import { answering } from "./dispatch.ts";
 import { PROBLEM_TYPE, problemBody } from "./exchange.ts";
-import { answerTooBusy, type LimitName, type Refusals } from "./held-calls.ts";
+import { answerTooBusy, countIn, type LimitName, type Refusals } from "./held-calls.ts";
 import { NodeExchange, Pipelines } from "./node-exchange.ts";
 import { SERVICE_ROUTER } from "./routes/service.ts";
 
@@ -205,8 +205,11 @@ class Connections {
       return;
     }
     this.#served.add(socket);
-    this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
-    socket.once("close", () => this.#left(socket, address));
+    countIn(this.#perAddress, address, 1);
+    socket.once("close", () => {
+      this.#served.delete(socket);
+      countIn(this.#perAddress, address, -1);
+    });
   }
 
   #brokenBy(address: string): LimitName | undefined {
@@ -226,13 +229,6 @@ class Connections {
     this.#lingering++;
     destroyLater(socket);
     socket.once("close", () => this.#lingering--);
-  }
-
-  #left(socket: Socket, address: string): void {
-    this.#served.delete(socket);
-    const left = (this.#perAddress.get(address) ?? 1) - 1;
-    if (left === 0) this.#perAddress.delete(address);
-    else this.#perAddress.set(address, left);
   }
 }
 

@@ -6,8 +6,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   type AcquireReply,
   type BeginAnswer,
+  type FirstCall,
+  type PollCall,
   PROBLEMS,
   type ProblemCode,
+  type RenewCall,
   type SessionClaims,
 } from "@slotkeeper/protocol";
 import { realClock } from "slotkeeper";
@@ -19,20 +22,11 @@ import { sessionOf } from "./holders.ts";
 import type { KeeperParts } from "./keeper-parts.ts";
 
 /** The fields of all calls. Each call reads its own. */
-interface Body {
-  readonly hostname?: string;
-  readonly bucket?: string;
-  readonly ipBucket?: string;
-  readonly requestId?: string;
-  readonly limit?: number;
-  readonly width?: number;
-  readonly waitMs?: number;
-  readonly maxWaitMs?: number;
-  readonly queryToken?: string;
-  readonly slotToken?: string;
-  /** The caller calls `hold` before it uses the slot. If it does not in time, the slot is taken back. */
-  readonly confirms?: boolean;
-}
+type Body = FirstCall &
+  Partial<PollCall & RenewCall> & {
+    /** The caller calls `hold` before it uses the slot. If it does not in time, the slot is taken back. */
+    readonly confirms?: boolean;
+  };
 
 interface HolderExchange {
   readonly request: IncomingMessage;
