@@ -127,8 +127,12 @@ function withoutNull(_key: string, value: unknown): unknown {
 export function fieldsOf<T>(exchange: Exchange, body: JsonObject, validator: Validator<T>): T | undefined {
   const checked = validator.check(body);
   if ("value" in checked) return checked.value;
-  exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
-  return undefined;
+  return badFields(exchange, ...checked.problems);
+}
+
+/** Answers that these fields are invalid. */
+export function badFields(exchange: Exchange, ...errors: readonly FieldProblem[]): undefined {
+  exchange.problem("BAD_FIELDS", undefined, { errors });
 }
 
 /**

@@ -11,7 +11,15 @@ import { type HostDirectory, type NamedHost, NO_HOST, namedHost } from "../../qu
 import { type FieldProblem, validator } from "../../words/validator.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
-import { type Exchange, fieldsOf, type Headers, type JsonObject, refusalOf, wireAnswer } from "../exchange.ts";
+import {
+  badFields,
+  type Exchange,
+  fieldsOf,
+  type Headers,
+  type JsonObject,
+  refusalOf,
+  wireAnswer,
+} from "../exchange.ts";
 import { rateLimitHeaders } from "../rate-limit.ts";
 
 const firstCall = validator(FirstCallSchema);
@@ -71,10 +79,7 @@ function pollOn(exchange: Exchange, body: JsonObject, context: CallerContext): A
 function begin(exchange: Exchange, body: JsonObject, context: CallerContext): Answered {
   const call = body as FirstCall;
   const named = nameOf(call, context.live.hosts);
-  if ("errors" in named) {
-    exchange.problem("BAD_FIELDS", undefined, named);
-    return undefined;
-  }
+  if ("errors" in named) return badFields(exchange, ...named.errors);
   if (context.refusals.refusesHost(exchange, named.host, context)) return undefined;
   // The name finds the session again: when the request is repeated, and when a waiting call is asked again at a stop.
   const sessionId = isGiven(call.requestId)

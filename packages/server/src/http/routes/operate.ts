@@ -9,7 +9,7 @@ import { type Checked, type FieldProblem, validator } from "../../words/validato
 import { type AuditedAction, audit } from "../audit.ts";
 import type { OperatorContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
-import type { Exchange } from "../exchange.ts";
+import { badFields, type Exchange } from "../exchange.ts";
 import { operatorsHost, segmentOf, slotNamed, unknownHost } from "../path-host.ts";
 import { withinPatience } from "../store-patience.ts";
 
@@ -23,8 +23,7 @@ export const limits: Handler<OperatorContext> = async (exchange, context, body) 
   const { named, value } = call;
   if (named.hostname?.startsWith(SEMAPHORE_PREFIX) === true) {
     const message = "The users of a named semaphore choose its number of slots: live limits cannot be set for it";
-    exchange.problem("BAD_FIELDS", undefined, { errors: [{ field: "host", message }] });
-    return;
+    return badFields(exchange, { field: "host", message });
   }
   const operation: Operation = { kind: "limits", ...named, limits: liveLimits(value) };
   await act(exchange, context, "limits", operation, { ...named, limits: { ...value } }, () =>
@@ -75,8 +74,7 @@ export const revoke: Handler<OperatorContext> = async (exchange, context) => {
   const named = slotNamed(text);
   if (named === undefined) {
     const message = `Expected \`id\` to be \`<host>.<fence>\`, as the state shows it, got ${JSON.stringify(text)}`;
-    exchange.problem("BAD_FIELDS", undefined, { errors: [{ field: "id", message }] });
-    return;
+    return badFields(exchange, { field: "id", message });
   }
   await act(exchange, context, "revoke", { kind: "revoke", ...named }, { slot: text });
 };
@@ -108,8 +106,7 @@ function callOf<T>(
   const named = operatorsHost(exchange, segmentOf(exchange, 1) ?? "", context);
   if ("value" in checked && !("errors" in named)) return { named, value: checked.value };
   const ofFields = "problems" in checked ? checked.problems.map(explained) : [];
-  exchange.problem("BAD_FIELDS", undefined, { errors: [...ofFields, ...("errors" in named ? named.errors : [])] });
-  return undefined;
+  return badFields(exchange, ...ofFields, ...("errors" in named ? named.errors : []));
 }
 
 async function act(
@@ -128,10 +125,7 @@ async function act(
       return;
     }
     const found = await problem?.();
-    if (found !== undefined) {
-      exchange.problem("BAD_FIELDS", undefined, { errors: [found] });
-      return;
-    }
+    if (found !== undefined) return badFields(exchange, found);
     isDone = await withinPatience(context.queue.operate(operation));
   } catch (error) {
     audit(context, exchange, action, { ...fields, outcome: "failed" });

@@ -6,6 +6,7 @@ import { hostRow } from "../../telemetry/live-frame.ts";
 import type { FieldProblem } from "../../words/validator.ts";
 import type { OperatorContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
+import { badFields } from "../exchange.ts";
 import { operatorsHost } from "../path-host.ts";
 
 type HostState = ServiceState["hosts"][number];
@@ -36,7 +37,7 @@ export const state: Handler<OperatorContext> = async (exchange, context) => {
   const text = query.get("host");
   const only = text === null ? undefined : operatorsHost(exchange, text, context);
   if (only !== undefined && "errors" in only) errors.push(...only.errors);
-  if (errors.length > 0) return exchange.problem("BAD_FIELDS", undefined, { errors });
+  if (errors.length > 0) return badFields(exchange, ...errors);
   try {
     const [page, sums, { waiting }] = await Promise.all([
       pageOf(only !== undefined && "host" in only ? only.host : undefined, { offset, limit }, context),
@@ -155,10 +156,7 @@ export const history: Handler<OperatorContext> = (exchange, context) => {
   const { activity } = context.telemetry;
   const text = exchange.query.get("host");
   const found = text === null ? undefined : operatorsHost(exchange, text, context);
-  if (found !== undefined && "errors" in found) {
-    exchange.problem("BAD_FIELDS", undefined, { errors: found.errors });
-    return;
-  }
+  if (found !== undefined && "errors" in found) return badFields(exchange, ...found.errors);
   const at = context.now();
   const columns = activity.history(found?.host);
   exchange.json({
