@@ -131,9 +131,7 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
     accepted: ["./digests.ts", "node:crypto", "slotkeeper"].map(value),
   },
   "server/src/config": {
-    refused: ["../store/open-store.ts", "../queue/names.ts", "../http/exchange.ts", "../service.ts", "pg"].map(
-      value,
-    ),
+    refused: ["../store/open-store.ts", "../queue/names.ts", "../http/exchange.ts", "../service.ts", "pg"].map(value),
     accepted: ["./layers.ts", "../log/logger.ts", "../words/validator.ts", "node:fs", "@slotkeeper/queue"].map(value),
   },
   "server/src/store": {
