@@ -131,15 +131,13 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
     accepted: ["./digests.ts", "node:crypto", "slotkeeper"].map(value),
   },
   "server/src/config": {
-    refused: ["../store/open-store.ts", "../queue/host-key.ts", "../http/exchange.ts", "../service.ts", "pg"].map(
-      value,
-    ),
+    refused: ["../store/open-store.ts", "../queue/names.ts", "../http/exchange.ts", "../service.ts", "pg"].map(value),
     accepted: ["./layers.ts", "../log/logger.ts", "../words/validator.ts", "node:fs", "@slotkeeper/queue"].map(value),
   },
   "server/src/store": {
     refused: [
-      "../queue/host-key.ts",
-      "../../queue/host-key.ts",
+      "../queue/names.ts",
+      "../../queue/names.ts",
       "../telemetry/telemetry.ts",
       "../../http/exchange.ts",
       "../service.ts",
@@ -166,7 +164,7 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
       ].map(value),
       type("../http/context.ts"),
     ],
-    accepted: ["./host-key.ts", "../config/layers.ts", "../store/open-store.ts", "@slotkeeper/queue"].map(value),
+    accepted: ["./names.ts", "../config/layers.ts", "../store/open-store.ts", "@slotkeeper/queue"].map(value),
   },
   "server/src/telemetry": {
     refused: [...["../http/exchange.ts", "../service-parts.ts"].map(value), type("../http/context.ts")],
@@ -181,7 +179,7 @@ const imports: Record<string, { refused: string[]; accepted: string[] }> = {
       "../telemetry/scrape.ts",
       "node:http",
       "../../telemetry/live-frame.ts",
-      "../../queue/host-key.ts",
+      "../../queue/names.ts",
       "@slotkeeper/protocol/schemas",
     ].map(value),
   },

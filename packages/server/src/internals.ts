@@ -4,7 +4,6 @@ export { Refusals } from "./http/held-calls.ts";
 export { HolderTraces } from "./http/holder-traces.ts";
 export { endOfTurn, nextTurn } from "./platform/clock.ts";
 export { HostSettings } from "./queue/host-settings.ts";
-export type { AppendFile, JournalDisk, PreparedFile } from "./store/journal/disk.ts";
 export { StoreUnwritableError } from "./store/journal/errors.ts";
 export {
   encodeFirstLine,
@@ -15,6 +14,7 @@ export {
   readFrames,
 } from "./store/journal/frame.ts";
 export type { JournalEvent, JournalHealth } from "./store/journal/journal.ts";
+export type { AppendFile, JournalDisk, PreparedFile } from "./store/journal/node-disk.ts";
 export {
   type JournaledMemoryStore,
   type JournaledStoreOptions,
@@ -22,8 +22,7 @@ export {
 } from "./store/journal/open-journal.ts";
 export { thisProcess } from "./store/journal/process-identity.ts";
 export { ProcessLock, type ProcessLockOptions } from "./store/journal/process-lock.ts";
-export { Activity } from "./telemetry/activity.ts";
-export { BusiestHosts } from "./telemetry/busiest-hosts.ts";
+export { Activity, BusiestHosts } from "./telemetry/activity.ts";
 export { HistoryRing, STEP_MS, STEPS, WAIT_BOUNDS_MS } from "./telemetry/history-ring.ts";
 export { LiveHub } from "./telemetry/live-hub.ts";
 export type { Metric } from "./telemetry/metric.ts";

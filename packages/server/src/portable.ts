@@ -4,10 +4,17 @@
  */
 export { ConfigError } from "./config/errors.ts";
 export { checkFairQueue } from "./config/fair-queue-config.ts";
-export { Access, type AccessSettings } from "./http/access.ts";
-export { CALLER_ROUTES } from "./http/caller-routes.ts";
 export type { CallerContext, OperatorContext } from "./http/context.ts";
-export { answering, type DispatchContext, type Handler, RequestLog, Router, type RouteTable } from "./http/dispatch.ts";
+export {
+  Access,
+  type AccessSettings,
+  answering,
+  type DispatchContext,
+  type Handler,
+  RequestLog,
+  Router,
+  type RouteTable,
+} from "./http/dispatch.ts";
 export {
   BaseExchange,
   type Body,
@@ -20,16 +27,20 @@ export {
   parseBody,
 } from "./http/exchange.ts";
 export { HeldCalls, Refusals } from "./http/held-calls.ts";
-export { OPERATOR_ROUTES } from "./http/operator-routes.ts";
 export { hostInPath, segmentOf, slotNamed } from "./http/path-host.ts";
+export { CALLER_ROUTES, OPERATOR_ROUTES } from "./http/routes.ts";
 export type { LogFields, Logger, LogLevel } from "./log/logger.ts";
 export type { Digests } from "./platform/digests.ts";
-export { hostKeys, namedHost } from "./queue/host-key.ts";
 export { type HostConfiguration, HostSettings } from "./queue/host-settings.ts";
-export { QueryTokens, unverifiedHost, type Verified } from "./queue/query-tokens.ts";
-export { isDeferrable } from "./store/journal/deferrable.ts";
-export { decodeEntries, encodeEntry, type JournalEntry, snapshotOf } from "./store/journal/entry.ts";
-export { Restored } from "./store/journal/restore.ts";
+export { hostKeys, namedHost, QueryTokens, unverifiedHost, type Verified } from "./queue/names.ts";
+export {
+  decodeEntries,
+  encodeEntry,
+  isDeferrable,
+  type JournalEntry,
+  Restored,
+  snapshotOf,
+} from "./store/journal/entry.ts";
 export { aheadOf, ResumedClock } from "./store/journal/resumed-clock.ts";
 export { Activity } from "./telemetry/activity.ts";
 export { liveFrame } from "./telemetry/live-frame.ts";

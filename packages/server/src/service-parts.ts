@@ -1,22 +1,23 @@
 import { FairQueue, type InstanceAbout } from "@slotkeeper/queue";
 import type { ConfigSource, ControlTimes } from "./config/config-source.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
-import type { ServiceContext } from "./http/context.ts";
-import { DashboardFiles } from "./http/dashboard/dashboard-files.ts";
-import { RequestLog } from "./http/dispatch.ts";
+import { secretsOf } from "./config/print-config.ts";
+import type { Live, ServiceContext } from "./http/context.ts";
+import { DashboardFiles } from "./http/dashboard.ts";
+import { Access, RequestLog } from "./http/dispatch.ts";
 import { HeldCalls, Refusals } from "./http/held-calls.ts";
 import { HolderTraces } from "./http/holder-traces.ts";
 import { HttpServer } from "./http/http-server.ts";
-import { type Live, type LiveInit, liveOf } from "./http/live-config.ts";
 import type { LineLogger } from "./log/logger.ts";
 import type { Scrubber } from "./log/scrubber.ts";
 import { endOfTurn, type ServiceClock } from "./platform/clock.ts";
 import { NODE_DIGESTS, newSecret, newSessionId, newTokenKey } from "./platform/node-crypto.ts";
-import { hostKeys } from "./queue/host-key.ts";
+import { HostSettings } from "./queue/host-settings.ts";
+import { hostKeys, QueryTokens } from "./queue/names.ts";
 import { Sweeper } from "./queue/sweeper.ts";
 import type { OpenStore } from "./store/open-store.ts";
 import { aboutOf } from "./telemetry/about.ts";
-import { ControlPlane, pushContextOf } from "./telemetry/control-plane.ts";
+import { ControlPlane } from "./telemetry/control-plane.ts";
 import { Presence } from "./telemetry/presence.ts";
 import { logTurn, ReadinessCheck } from "./telemetry/readiness.ts";
 import { EventLog, Telemetry } from "./telemetry/telemetry.ts";
@@ -52,16 +53,17 @@ export class ServiceParts {
   /** Of the service, as seen from this machine. Known once it listens. */
   url = "";
   readonly #refusals: Refusals;
-  readonly #applied: LiveInit;
+  readonly #keyOf = hostKeys(NODE_DIGESTS);
+  /** The keys that sign tokens if the configuration has none. */
+  readonly #tokenKeys: readonly string[];
   readonly #refresh: () => Promise<void>;
 
   constructor(config: LoadedConfig, base: ServiceBase, refresh: () => Promise<void>) {
     const { log, opened } = base;
     this.base = base;
     this.#refresh = refresh;
-    const tokenKeys = opened.tokenKeys ?? [newTokenKey()];
-    this.#applied = { scrubber: base.scrubber, log, tokenKeys, keyOf: hostKeys(NODE_DIGESTS) };
-    const live = liveOf(config, this.#applied);
+    this.#tokenKeys = opened.tokenKeys ?? [newTokenKey()];
+    const live = this.#apply(config);
     this.#refusals = new Refusals(log);
     this.held = new HeldCalls(
       () => this.context.live.limits.heldPolls,
@@ -82,7 +84,22 @@ export class ServiceParts {
 
   /** Applies a new configuration to all later requests. */
   replace(config: LoadedConfig): void {
-    this.context.live = liveOf(config, this.#applied);
+    this.context.live = this.#apply(config);
+  }
+
+  /** Makes what a configuration is used with. Its level and its secrets apply to the log from now on. */
+  #apply(config: LoadedConfig): Live {
+    const { settings } = config;
+    const keys = settings.tokenKeys ?? this.#tokenKeys;
+    this.base.scrubber.learn([...secretsOf(config), ...keys]);
+    this.base.log.level = settings.logLevel;
+    return {
+      config,
+      limits: settings.limits,
+      access: new Access(settings, NODE_DIGESTS),
+      tokens: new QueryTokens(keys, NODE_DIGESTS, this.#keyOf),
+      hosts: new HostSettings(config, this.#keyOf),
+    };
   }
 
   #newTelemetry(): Telemetry {
@@ -116,7 +133,10 @@ export class ServiceParts {
       ...this.#shared,
       source,
       times,
-      context: () => pushContextOf(this.context.live.config, reportedInstance, this.queue, this.telemetry.reader),
+      reportedInstance,
+      queue: this.queue,
+      reader: this.telemetry.reader,
+      config: () => this.context.live.config,
       refresh: this.#refresh,
       onFailure: () => this.telemetry.instruments.count("pushFailures"),
     });

@@ -12,24 +12,26 @@ export interface Advice {
   readonly fix: string;
 }
 
-export const ADVICE_CODES = [
-  "OPEN_TO_EVERYONE",
-  "NO_INTERNAL_TOKEN",
-  "FEW_FILES",
-  "CONTROLLER_NOT_ENCRYPTED",
-  "CONTROLLER_WITHOUT_TOKEN",
-  "UNUSED_KEY",
-  "ZERO_IS_DEFAULT",
-  "SHORT_KEY",
-  "SHARED_KEY_NOT_ASKED",
-  "HEADER_RESERVED",
-  "HEADER_UNDERSCORE",
-  "KEY_TOO_LONG",
-  "SAME_KEY",
-  "LIMITS_CONFLICT",
-] as const;
+/** Every advice: the check of the doctor that it belongs to, and how bad it is. */
+export const ADVICE = {
+  OPEN_TO_EVERYONE: ["address", "problem"],
+  NO_INTERNAL_TOKEN: ["address", "warning"],
+  FEW_FILES: ["limits", "warning"],
+  CONTROLLER_NOT_ENCRYPTED: ["configuration", "warning"],
+  CONTROLLER_WITHOUT_TOKEN: ["configuration", "warning"],
+  UNUSED_KEY: ["configuration", "warning"],
+  ZERO_IS_DEFAULT: ["configuration", "warning"],
+  SHORT_KEY: ["keys", "warning"],
+  SHARED_KEY_NOT_ASKED: ["keys", "problem"],
+  HEADER_RESERVED: ["keys", "problem"],
+  HEADER_UNDERSCORE: ["keys", "warning"],
+  KEY_TOO_LONG: ["keys", "problem"],
+  SAME_KEY: ["keys", "warning"],
+  LIMITS_CONFLICT: ["limits", "warning"],
+} as const;
 
-export type AdviceCode = (typeof ADVICE_CODES)[number];
+export type AdviceCode = keyof typeof ADVICE;
+export const ADVICE_CODES = Object.keys(ADVICE) as readonly AdviceCode[];
 
 /** The advice as one line for a log. */
 export function sentenceOf({ found, why, fix }: Advice): string {
@@ -39,4 +41,9 @@ export function sentenceOf({ found, why, fix }: Advice): string {
 /** The advice in a list, or an empty list if it does not apply. */
 export function adviceIf(isSo: boolean, code: AdviceCode, found: string, why: string, fix: string): Advice[] {
   return isSo ? [{ code, found, why, fix }] : [];
+}
+
+/** A limit that makes another one useless. */
+export function conflictIf(isSo: boolean, found: string, why: string, fix: string): Advice[] {
+  return adviceIf(isSo, "LIMITS_CONFLICT", found, why, fix);
 }

@@ -1,22 +1,17 @@
-import { DEFAULT_CLASS, type HostConfig, SEMAPHORE_PREFIX, type ServiceConfig } from "@slotkeeper/protocol";
-import { resolveOptions } from "@slotkeeper/queue";
-import { fieldName } from "../words/validator.ts";
-import { type Advice, adviceIf } from "./advice.ts";
+import { DEFAULT_CLASS, type HostConfig } from "@slotkeeper/protocol";
+import { type Advice, conflictIf } from "./advice.ts";
 
-/** Classes that are valid, but of which a limit has no effect, or more effect than its author may expect. */
-export function classAdvice(config: ServiceConfig): Advice[] {
-  const { rpc: _names, ...fairQueue } = config.fairQueue ?? {};
-  const { defaults, hosts } = resolveOptions(fairQueue);
-  return [
-    ...adviceAt("fairQueue", defaults, defaults),
-    ...Object.entries(hosts)
-      .filter(([host]) => !host.startsWith(SEMAPHORE_PREFIX))
-      .flatMap(([host, own]) => adviceAt(fieldName(["fairQueue", "hosts", host]), own, { ...defaults, ...own })),
-  ];
+/** One level of the configuration: all hosts, or an override. A conflict is reported at the level that sets one of its keys. */
+export interface Level {
+  readonly path: string;
+  /** The keys that this level sets. */
+  readonly own: HostConfig;
+  /** The keys that are in force at it. */
+  readonly all: HostConfig;
 }
 
-/** `own` has the keys that this level sets. A conflict is reported at the level that sets one of its keys. */
-function adviceAt(path: string, own: HostConfig, all: HostConfig): Advice[] {
+/** Classes that are valid, but of which a limit has no effect, or more effect than its author may expect. */
+export function classAdvice({ path, own, all }: Level): Advice[] {
   const isOwn = [own.classes, own.maxSlotPerHost, own.maxSlotPerIp].some((value) => value !== undefined);
   if (all.classes === undefined || !isOwn) return [];
   return [
@@ -32,16 +27,14 @@ function ceilingAdvice(path: string, name: string, ceiling: number, all: HostCon
   const { maxSlotPerHost: slots = 0, maxSlotPerIp: perBucket = 0 } = all;
   const found = `\`${path}.classes.${name}.ceiling\` (${ceiling})`;
   return [
-    ...adviceIf(
+    ...conflictIf(
       ceiling > slots,
-      "LIMITS_CONFLICT",
       `${found} is above \`maxSlotPerHost\` (${slots})`,
       "the limit of the class is never reached, so the class can hold all slots of the host",
       "Lower `ceiling`, or remove it.",
     ),
-    ...adviceIf(
+    ...conflictIf(
       ceiling < perBucket && perBucket <= slots,
-      "LIMITS_CONFLICT",
       `${found} is below \`maxSlotPerIp\` (${perBucket})`,
       `a bucket never reaches its limit in this class, and a request of ${perBucket} slots is refused there`,
       "Raise `ceiling`, or lower `maxSlotPerIp`.",
@@ -52,9 +45,8 @@ function ceilingAdvice(path: string, name: string, ceiling: number, all: HostCon
 function lonelyDefault(path: string, { classes = {} }: HostConfig): Advice[] {
   const names = Object.keys(classes);
   const { weight, floor } = classes[DEFAULT_CLASS] ?? {};
-  return adviceIf(
+  return conflictIf(
     names.length === 1 && names[0] === DEFAULT_CLASS && (weight !== undefined || floor !== undefined),
-    "LIMITS_CONFLICT",
     `\`${path}.classes\` has no class besides \`${DEFAULT_CLASS}\``,
     "all requests are of one class, so its `weight` and `floor` have no effect",
     "Add the other classes, or remove `classes`.",
@@ -68,9 +60,8 @@ function unusedSlots(path: string, { classes = {}, maxSlotPerHost: slots = 0 }: 
       sum + (ceiling ?? Number.POSITIVE_INFINITY),
     0,
   );
-  return adviceIf(
+  return conflictIf(
     most < slots,
-    "LIMITS_CONFLICT",
     `the ceilings of \`${path}.classes\` sum up to ${most}, less than \`maxSlotPerHost\` (${slots})`,
     `${slots - most} of the slots are never used`,
     "Raise a `ceiling`, or lower `maxSlotPerHost`.",

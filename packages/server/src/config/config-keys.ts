@@ -21,6 +21,15 @@ export interface ConfigKeySchema {
   readonly items?: ConfigKeySchema;
 }
 
+/** What is read of an object in a schema, at any depth. */
+export interface SchemaNode {
+  readonly properties?: { readonly [key: string]: SchemaNode };
+  readonly patternProperties?: { readonly [pattern: string]: SchemaNode };
+  readonly default?: unknown;
+  /** In the original service, such a number means the default. */
+  readonly defaultAt?: "zero" | "zero or less";
+}
+
 /** The keys of a schema. */
 export function keysOf(schema: TSchema, path: readonly string[]): ConfigKey[] {
   const { properties } = schema as { properties?: Record<string, TSchema> };

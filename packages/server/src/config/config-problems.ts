@@ -2,7 +2,7 @@ import { FairQueueSectionSchema } from "@slotkeeper/protocol/schemas";
 import type { TSchema } from "typebox";
 import { nearMatch } from "../words/near-match.ts";
 import { type FieldProblem, fieldName, validator } from "../words/validator.ts";
-import { keysOf } from "./config-keys.ts";
+import { keysOf, type SchemaNode } from "./config-keys.ts";
 import { copyOf, isTree, type Layer, type Tree } from "./layers.ts";
 import { isUnder } from "./queue-rules.ts";
 
@@ -82,11 +82,6 @@ function keysAt(field: string, schema: TSchema): string[] {
     here = here?.properties?.[key] ?? Object.values(here?.patternProperties ?? {})[0];
   }
   return Object.keys(here?.properties ?? {});
-}
-
-interface SchemaNode extends TSchema {
-  readonly properties?: { readonly [key: string]: SchemaNode };
-  readonly patternProperties?: { readonly [pattern: string]: SchemaNode };
 }
 
 /** Plain names of keys, by alias. They are renamed in each layer, because layers are merged by key. */

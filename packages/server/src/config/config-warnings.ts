@@ -1,20 +1,13 @@
 import { CLEANUP_SETTINGS, SEMAPHORE_PREFIX, type ServiceConfig } from "@slotkeeper/protocol";
 import { fieldName } from "../words/validator.ts";
 import { type Advice, adviceIf } from "./advice.ts";
-import { classAdvice } from "./class-advice.ts";
 import { keyAdvice } from "./key-advice.ts";
 import { limitAdvice } from "./limit-advice.ts";
 import { backendMode } from "./settings.ts";
 
 /** Settings that are valid but may not have the effect that their author wants. */
 export function configWarnings(config: ServiceConfig): Advice[] {
-  return [
-    ...unusedKeys(config),
-    ...controllerAdvice(config),
-    ...keyAdvice(config),
-    ...limitAdvice(config),
-    ...classAdvice(config),
-  ];
+  return [...unusedKeys(config), ...controllerAdvice(config), ...keyAdvice(config), ...limitAdvice(config)];
 }
 
 function controllerAdvice({ controller }: ServiceConfig): Advice[] {

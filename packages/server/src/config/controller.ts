@@ -3,7 +3,7 @@ import { isTree } from "./layers.ts";
 import type { ControllerLayer } from "./load-config.ts";
 import type { ControllerAddress, Identity } from "./settings.ts";
 
-/** The two calls to a control plane: for the configuration, and with the counts (`telemetry/metrics-push.ts`). */
+/** The two calls to a control plane: for the configuration, and with the counts (`telemetry/control-plane.ts`). */
 
 export interface BootstrapRequest {
   readonly address: ControllerAddress;

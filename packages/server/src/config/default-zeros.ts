@@ -1,6 +1,7 @@
 import type { TSchema } from "typebox";
 import { fieldName } from "../words/validator.ts";
 import { type Advice, adviceIf } from "./advice.ts";
+import type { SchemaNode } from "./config-keys.ts";
 import { copyOf, isTree, type Layer, type Tree } from "./layers.ts";
 
 /**
@@ -13,13 +14,6 @@ export interface WithoutZeros {
   readonly fields: readonly string[];
 }
 
-interface Node {
-  readonly properties?: { readonly [key: string]: Node };
-  readonly patternProperties?: { readonly [pattern: string]: Node };
-  readonly default?: unknown;
-  readonly defaultAt?: "zero" | "zero or less";
-}
-
 /** Replaces such numbers by their defaults. In an override of a host, the key counts as absent. */
 export function withoutZeros(tree: Tree, schema: TSchema): WithoutZeros {
   const fields: string[] = [];
@@ -28,7 +22,7 @@ export function withoutZeros(tree: Tree, schema: TSchema): WithoutZeros {
 
 function replaced(
   tree: Tree,
-  { properties, patternProperties }: Node,
+  { properties, patternProperties }: SchemaNode,
   path: readonly string[],
   isOverride: boolean,
   fields: string[],
@@ -44,7 +38,7 @@ function replaced(
   });
 }
 
-function isDefault(value: unknown, { defaultAt }: Node): boolean {
+function isDefault(value: unknown, { defaultAt }: SchemaNode): boolean {
   return value === 0 ? defaultAt !== undefined : typeof value === "number" && value < 0 && defaultAt === "zero or less";
 }
 

@@ -1,7 +1,8 @@
 import { BUCKET_KEY, type HostConfig, isEnforced, SEMAPHORE_PREFIX, type ServiceConfig } from "@slotkeeper/protocol";
 import { constraintsOf, isConstrained, type QueueOptions, resolveOptions } from "@slotkeeper/queue";
 import { fieldName } from "../words/validator.ts";
-import { type Advice, adviceIf } from "./advice.ts";
+import { type Advice, conflictIf } from "./advice.ts";
+import { classAdvice, type Level } from "./class-advice.ts";
 
 /**
  * Limits that are valid alone, but of which one makes another useless. `cross-rules.ts` has the combinations that
@@ -11,13 +12,16 @@ export function limitAdvice(config: ServiceConfig): Advice[] {
   const { rpc: _names, ...fairQueue } = config.fairQueue ?? {};
   const options = resolveOptions(fairQueue);
   const { defaults, hosts } = options;
-  const overrides = Object.entries(hosts).filter(([host]) => !host.startsWith(SEMAPHORE_PREFIX));
+  const levels: Level[] = [
+    { path: "fairQueue", own: defaults, all: defaults },
+    ...Object.entries(hosts)
+      .filter(([host]) => !host.startsWith(SEMAPHORE_PREFIX))
+      .map(([host, own]) => ({ path: fieldName(["fairQueue", "hosts", host]), own, all: { ...defaults, ...own } })),
+  ];
   return [
     ...ofService(config, options),
-    ...hostAdvice("fairQueue", defaults, defaults, options),
-    ...overrides.flatMap(([host, own]) =>
-      hostAdvice(fieldName(["fairQueue", "hosts", host]), own, { ...defaults, ...own }, options),
-    ),
+    ...levels.flatMap((level) => hostAdvice(level, options)),
+    ...levels.flatMap(classAdvice),
   ];
 }
 
@@ -25,45 +29,44 @@ function ofService({ limits }: ServiceConfig, options: QueueOptions): Advice[] {
   const { maxWaitMs, pollIntervalMs, idleMs, collectMs, maxSessions } = options;
   const { coldAvgWaitMs: cold, hotAvgWaitMs: hot } = options.scheduler;
   const { heldPolls = 0 } = limits ?? {};
-  const advice: Advice[] = [];
-  const add = (isSo: boolean, found: string, why: string, fix: string) =>
-    advice.push(...adviceIf(isSo, "LIMITS_CONFLICT", found, why, fix));
-  add(
-    maxWaitMs < pollIntervalMs,
-    `\`fairQueue.maxWaitMs\` (${maxWaitMs}) is below \`pollIntervalMs\` (${pollIntervalMs})`,
-    "a session ends before the service repeats a failed call to the store, so one failure becomes a timeout",
-    "Raise `maxWaitMs` or lower `pollIntervalMs`.",
-  );
-  add(
-    cold !== undefined && hot !== undefined && hot <= cold,
-    `\`fairQueue.weightedScheduler.hotAvgWaitMs\` (${hot}) is not above \`coldAvgWaitMs\` (${cold})`,
-    "a host with an average wait between the two counts as cold",
-    "Raise `hotAvgWaitMs` or lower `coldAvgWaitMs`.",
-  );
-  add(
-    idleMs < collectMs,
-    `\`fairQueue.sessionIdleSeconds\` (${idleMs / 1000}) is below \`collectMs\` (${collectMs})`,
-    "a session between two polls ends while a slot is still kept for it",
-    "Raise `sessionIdleSeconds` or lower `collectMs`.",
-  );
-  add(
-    heldPolls > 0 && heldPolls < maxSessions && Number.isFinite(maxSessions),
-    `\`limits.heldPolls\` (${heldPolls}) is below \`fairQueue.globalMaxWaiters\` (${maxSessions})`,
-    "sessions are admitted whose polls are then refused with 503",
-    "Raise `limits.heldPolls` or lower `globalMaxWaiters`.",
-  );
-  return advice;
+  return [
+    ...conflictIf(
+      maxWaitMs < pollIntervalMs,
+      `\`fairQueue.maxWaitMs\` (${maxWaitMs}) is below \`pollIntervalMs\` (${pollIntervalMs})`,
+      "a session ends before the service repeats a failed call to the store, so one failure becomes a timeout",
+      "Raise `maxWaitMs` or lower `pollIntervalMs`.",
+    ),
+    ...conflictIf(
+      cold !== undefined && hot !== undefined && hot <= cold,
+      `\`fairQueue.weightedScheduler.hotAvgWaitMs\` (${hot}) is not above \`coldAvgWaitMs\` (${cold})`,
+      "a host with an average wait between the two counts as cold",
+      "Raise `hotAvgWaitMs` or lower `coldAvgWaitMs`.",
+    ),
+    ...conflictIf(
+      idleMs < collectMs,
+      `\`fairQueue.sessionIdleSeconds\` (${idleMs / 1000}) is below \`collectMs\` (${collectMs})`,
+      "a session between two polls ends while a slot is still kept for it",
+      "Raise `sessionIdleSeconds` or lower `collectMs`.",
+    ),
+    ...conflictIf(
+      heldPolls > 0 && heldPolls < maxSessions && Number.isFinite(maxSessions),
+      `\`limits.heldPolls\` (${heldPolls}) is below \`fairQueue.globalMaxWaiters\` (${maxSessions})`,
+      "sessions are admitted whose polls are then refused with 503",
+      "Raise `limits.heldPolls` or lower `globalMaxWaiters`.",
+    ),
+  ];
 }
 
-function hostAdvice(path: string, own: HostConfig, all: HostConfig, options: QueueOptions): Advice[] {
+function hostAdvice(level: Level, options: QueueOptions): Advice[] {
+  const { path, own } = level;
   const ofKeys = Object.entries(own.keys ?? {}).flatMap(([name, { budgets, shadow }]) =>
     budgetAdvice(`${path}.keys.${name}`, budgets, shadow, options),
   );
   return [
-    ...slotAdvice(path, own, all, options),
+    ...slotAdvice(level, options),
     ...budgetAdvice(path, own.budgets, false, options),
     ...ofKeys,
-    ...narrowBuckets(path, own, all),
+    ...narrowBuckets(level),
     ...schedulerAdvice(path, own, options),
   ];
 }
@@ -77,9 +80,8 @@ function budgetAdvice(
 ): Advice[] {
   return Object.entries(budgets).flatMap(([name, { limit, perSeconds, default: cost = 1, shadow = isTried }]) => {
     const refillMs = Math.round((cost * perSeconds * 1000) / limit);
-    return adviceIf(
+    return conflictIf(
       refillMs > maxWaitMs && !shadow,
-      "LIMITS_CONFLICT",
       `\`${path}.budgets.${name}\` needs ${refillMs} ms to refill its \`default\` (${cost}), longer than \`fairQueue.maxWaitMs\` (${maxWaitMs})`,
       "a request that finds the budget empty times out before it could be granted",
       "Raise `limit` or `maxWaitMs`, or lower `perSeconds` or `default`.",
@@ -89,9 +91,8 @@ function budgetAdvice(
 
 function schedulerAdvice(path: string, own: HostConfig, { scheduler }: QueueOptions): Advice[] {
   return (["budgets", "keys", "classes"] as const).flatMap((name) =>
-    adviceIf(
+    conflictIf(
       scheduler.isEnabled && isConstrained(constraintsOf({ [name]: own[name] })),
-      "LIMITS_CONFLICT",
       `\`${path}.${name}\` turns off \`fairQueue.weightedScheduler\``,
       "at a host with budgets, keys or classes, `order` alone chooses the next bucket",
       `Disable the scheduler, or remove the ${name}.`,
@@ -100,22 +101,20 @@ function schedulerAdvice(path: string, own: HostConfig, { scheduler }: QueueOpti
 }
 
 /** The oldest request of a value may wait for its bucket. Those behind it wait, too, although their buckets have room. */
-function narrowBuckets(path: string, own: HostConfig, { keys, maxSlotPerIp = 0 }: HostConfig): Advice[] {
+function narrowBuckets({ path, own, all: { keys, maxSlotPerIp = 0 } }: Level): Advice[] {
   if (keys === undefined || (own.keys === undefined && own.maxSlotPerIp === undefined)) return [];
   const wider = constraintsOf({ keys }).keys?.find(
     (key) => key.name !== BUCKET_KEY && isEnforced(key) && (key.slots ?? Number.POSITIVE_INFINITY) > maxSlotPerIp,
   );
-  return adviceIf(
+  return conflictIf(
     wider !== undefined && maxSlotPerIp > 0,
-    "LIMITS_CONFLICT",
     `\`${path}.maxSlotPerIp\` (${maxSlotPerIp}) limits a bucket to fewer slots than \`keys.${wider?.name}\` limits a value`,
     "if a value has requests of several buckets, its oldest request holds back the others while the bucket of the oldest is full",
     "Set `maxSlotPerIp` to -1, and limit users by a key, narrower keys first. If each value has one bucket only, this is no problem.",
   );
 }
 
-/** `own` has the keys that this level sets. A conflict is reported at the level that sets one of its keys. */
-function slotAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs, collectMs }: QueueOptions): Advice[] {
+function slotAdvice({ path, own, all }: Level, { maxWaitMs, collectMs }: QueueOptions): Advice[] {
   const { maxSlotPerHost = 0, maxSlotPerIp = 0, maxWaitersPerIp = 0, maxWaitersPerHost = 0 } = all;
   const { minSlotHoldMs = 0, smoothReleaseIntervalMs = 0, ipCooldownSeconds = 0 } = all;
   const leaseMs = (all.zombieTimeoutSeconds ?? 0) * 1000;
@@ -123,7 +122,7 @@ function slotAdvice(path: string, own: HostConfig, all: HostConfig, { maxWaitMs,
   const advice: Advice[] = [];
   const add = (isSo: boolean, keys: readonly (keyof HostConfig)[], found: string, why: string, fix: string) => {
     const isOwn = keys.some((key) => own[key] !== undefined);
-    advice.push(...adviceIf(isSo && isOwn, "LIMITS_CONFLICT", `\`${path}.${found}`, why, fix));
+    advice.push(...conflictIf(isSo && isOwn, `\`${path}.${found}`, why, fix));
   };
   add(
     maxSlotPerIp > maxSlotPerHost,

@@ -12,9 +12,8 @@ export interface PrintedKey {
 }
 
 const REDACTED = "[redacted]";
-const SECRET_KEYS = new Set(
-  CONFIG_KEYS.filter(({ schema }) => schema.writeOnly === true).map(({ path }) => path.join(PATH_SEPARATOR)),
-);
+const SECRETS = CONFIG_KEYS.filter(({ schema }) => schema.writeOnly === true).map(({ path }) => path);
+const SECRET_IDS = new Set(SECRETS.map((path) => path.join(PATH_SEPARATOR)));
 
 /** Every key with its value and origin, in the order of the schema. Secrets are not shown. */
 export function printedKeys({ tree, origins }: LoadedConfig): PrintedKey[] {
@@ -28,7 +27,7 @@ function printed(path: readonly string[], value: unknown, origins: ReadonlyMap<s
   }
   const id = path.join(PATH_SEPARATOR);
   const origin = value === undefined ? "not set" : (origins.get(id) ?? "default");
-  const shown = value !== undefined && SECRET_KEYS.has(id) ? REDACTED : value;
+  const shown = value !== undefined && SECRET_IDS.has(id) ? REDACTED : value;
   return [{ key: fieldName(path), value: shown, origin }];
 }
 
@@ -47,7 +46,6 @@ function valueAt(tree: Tree, path: readonly string[]): unknown {
 
 /** Every secret of a configuration, for the scrubber. */
 export function secretsOf({ tree }: Pick<LoadedConfig, "tree">): string[] {
-  return CONFIG_KEYS.filter(({ schema }) => schema.writeOnly === true)
-    .flatMap(({ path }) => valueAt(tree, path) as string | string[] | undefined)
-    .filter((secret) => secret !== undefined);
+  const found = SECRETS.flatMap((path) => valueAt(tree, path) as string | string[] | undefined);
+  return found.filter((secret) => secret !== undefined);
 }

@@ -130,16 +130,8 @@ export function settingsOf(config: FilledConfig): Settings {
 }
 
 function limitsOf({ limits }: FilledConfig): ServiceLimits {
-  return {
-    connections: orUnlimited(limits.connections),
-    connectionsPerAddress: orUnlimited(limits.connectionsPerAddress),
-    heldPolls: orUnlimited(limits.heldPolls),
-    hosts: orUnlimited(limits.hosts),
-  };
-}
-
-function orUnlimited(limit: number): number {
-  return limit > 0 ? limit : Number.POSITIVE_INFINITY;
+  const entries = Object.entries(limits).map(([name, limit]) => [name, limit > 0 ? limit : Number.POSITIVE_INFINITY]);
+  return Object.fromEntries(entries) as Record<keyof ServiceLimits, number>;
 }
 
 function controllerOf({ controller }: FilledConfig): ControllerAddress | undefined {

@@ -1,5 +1,5 @@
 import type { ClockReading } from "@slotkeeper/postgres";
-import { SKEW_WARN_MS } from "../telemetry/telemetry.ts";
+import { SKEW_WARN_MS } from "../telemetry/clock-skew.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 /** Reports the difference only if it is larger than the error of the measurement. */

@@ -1,8 +1,8 @@
 import { lookup } from "node:dns/promises";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { Settings } from "../config/settings.ts";
-import { isLoopback } from "../http/connections.ts";
 import { startWarnings } from "../http/start-warnings.ts";
+import { isLoopback } from "../platform/system.ts";
 import { type Check, type Finding, findingOf, ok, warning } from "./finding.ts";
 
 /** Checks that need only the configuration: address, keys, limits. */

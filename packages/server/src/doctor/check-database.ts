@@ -11,7 +11,7 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import type { Backend } from "../config/settings.ts";
 import { clockFinding } from "./check-clock.ts";
 import { instanceFindings } from "./check-instances.ts";
-import { type Finding, ok, problem, warning } from "./finding.ts";
+import { type Finding, ok, problem, problemIf, warning, warningIf } from "./finding.ts";
 
 type PostgresBackend = Extract<Backend, { readonly mode: "postgres" }>;
 
@@ -69,39 +69,30 @@ async function checkServer(exam: DatabaseExam): Promise<Finding[]> {
 }
 
 function oldServer({ major, version }: ServerFacts): Finding[] {
-  if (major >= OLDEST_POSTGRES) return [];
-  return [
-    problem("database", {
-      code: "SERVER_TOO_OLD",
-      found: `The server is PostgreSQL ${version}; ${OLDEST_POSTGRES} or later is needed.`,
-      why: "The schema uses features that older servers do not have, and is tested with none of them.",
-      fix: `Upgrade the server to PostgreSQL ${OLDEST_POSTGRES} or later.`,
-    }),
-  ];
+  return problemIf(major < OLDEST_POSTGRES, "database", {
+    code: "SERVER_TOO_OLD",
+    found: `The server is PostgreSQL ${version}; ${OLDEST_POSTGRES} or later is needed.`,
+    why: "The schema uses features that older servers do not have, and is tested with none of them.",
+    fix: `Upgrade the server to PostgreSQL ${OLDEST_POSTGRES} or later.`,
+  });
 }
 
 function readOnly({ isReadOnly }: ServerFacts): Finding[] {
-  if (!isReadOnly) return [];
-  return [
-    problem("database", {
-      code: "STORE_READ_ONLY",
-      found: "The database accepts no writes: it is a standby, or the role's sessions are read-only.",
-      why: GRANTS_NOTHING,
-      fix: "Use the primary's address in `backend.postgres.dsn` (or target_session_attrs=read-write with several hosts in front of a proxy), and remove `default_transaction_read_only`.",
-    }),
-  ];
+  return problemIf(isReadOnly, "database", {
+    code: "STORE_READ_ONLY",
+    found: "The database accepts no writes: it is a standby, or the role's sessions are read-only.",
+    why: GRANTS_NOTHING,
+    fix: "Use the primary's address in `backend.postgres.dsn` (or target_session_attrs=read-write with several hosts in front of a proxy), and remove `default_transaction_read_only`.",
+  });
 }
 
 function volatileCommits({ isAsynchronous }: ServerFacts): Finding[] {
-  if (!isAsynchronous) return [];
-  return [
-    warning("database", {
-      code: "COMMITS_NOT_DURABLE",
-      found: "`synchronous_commit` is off.",
-      why: "After a crash of the server a slot that was granted may be forgotten, and is then granted twice.",
-      fix: "Set it on for the service's role: ALTER ROLE … SET synchronous_commit = on;",
-    }),
-  ];
+  return warningIf(isAsynchronous, "database", {
+    code: "COMMITS_NOT_DURABLE",
+    found: "`synchronous_commit` is off.",
+    why: "After a crash of the server a slot that was granted may be forgotten, and is then granted twice.",
+    fix: "Set it on for the service's role: ALTER ROLE … SET synchronous_commit = on;",
+  });
 }
 
 /** The right to read the schema is checked first: without it, the schema looks empty. */

@@ -3,7 +3,7 @@ import { ROUTE_PATHS } from "@slotkeeper/protocol/schemas";
 import { type QueueOptions, resolveHost, resolveOptions } from "@slotkeeper/queue";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { ListenAddress } from "../config/settings.ts";
-import { type Finding, warning } from "./finding.ts";
+import { type Finding, warning, warningIf } from "./finding.ts";
 
 type HostState = ServiceState["hosts"][number];
 type Get = (listen: ListenAddress, path: string, headers: object) => Promise<Response>;
@@ -12,9 +12,8 @@ type Get = (listen: ListenAddress, path: string, headers: object) => Promise<Res
 const MOST_SHOWN = 50;
 
 /** What the hosts of a running service show. Nothing, if its state may not be read. */
-export async function hostFindings({ settings, tree }: LoadedConfig, get: Get): Promise<readonly Finding[]> {
-  const { rpc: _names, ...fairQueue } = tree.fairQueue ?? {};
-  const options = resolveOptions(fairQueue);
+export async function hostFindings({ settings }: LoadedConfig, get: Get): Promise<readonly Finding[]> {
+  const options = resolveOptions(settings.fairQueue);
   const state = await stateOf(settings.listen, settings.internalApiToken, get);
   return (state?.hosts ?? []).flatMap((host) => [...unsentKeys(host, options), ...floorsWithoutSlots(host)]);
 }
@@ -36,15 +35,13 @@ function floorsWithoutSlots({ host, hostname = host, limits, classes = [] }: Hos
   const floors = sumOfFloors(Object.fromEntries(classes.map((one) => [one.name, one])));
   const { value, origin } = limits.maxSlotPerHost;
   // A value of 0 is no limit.
-  if (origin !== "live" || floors === 0 || value === 0 || floors < value) return [];
-  return [
-    warning("service", {
-      code: "FLOORS_IGNORED",
-      found: `The floors of the classes of ${hostname} sum up to ${floors}, and its live limit is ${value} slots.`,
-      why: "Floors must leave at least one slot, so none of them is in force.",
-      fix: `Set a live limit above ${floors}, or configure smaller floors.`,
-    }),
-  ];
+  const isIgnored = origin === "live" && floors > 0 && value > 0 && floors >= value;
+  return warningIf(isIgnored, "service", {
+    code: "FLOORS_IGNORED",
+    found: `The floors of the classes of ${hostname} sum up to ${floors}, and its live limit is ${value} slots.`,
+    why: "Floors must leave at least one slot, so none of them is in force.",
+    fix: `Set a live limit above ${floors}, or configure smaller floors.`,
+  });
 }
 
 function unsentAt({ hostname, inFlight, waiting, keys }: HostState, options: QueueOptions): string[] {

@@ -5,7 +5,7 @@ import type { ListenAddress } from "../config/settings.ts";
 import { VERSION } from "../version.ts";
 import { systemWords } from "../words/system-words.ts";
 import { hostFindings } from "./check-hosts.ts";
-import { type Finding, ok, problem, warning } from "./finding.ts";
+import { type Finding, ok, problem, problemIf, warningIf } from "./finding.ts";
 
 /** How long a running service may take to answer. */
 const ANSWER_MS = 1_000;
@@ -72,27 +72,20 @@ function get({ host = "127.0.0.1", port }: ListenAddress, path: string, headers 
 
 /** With a database, the check of the instances reports other versions. */
 function runningFindings({ version, notReady }: Extract<Seen, { kind: "service" }>, place: string, isAlone: boolean) {
-  const findings: Finding[] = [];
-  if (notReady !== undefined) {
-    findings.push(
-      problem("service", {
-        code: "SERVICE_NOT_READY",
-        found: `A service runs at ${place}, and is not ready: ${notReady}.`,
-        why: "It grants nothing, and balancers send it no calls.",
-        fix: "Read its log and the findings below. It becomes ready by itself when its store answers.",
-      }),
-    );
-  }
-  if (isAlone && version !== VERSION) {
-    findings.push(
-      warning("service", {
-        code: "VERSION_DRIFT",
-        found: `The service at ${place} has version ${version}; this command is ${VERSION}.`,
-        why: "These checks are those of another version.",
-        fix: "Restart the service with this version, or use the command of its version.",
-      }),
-    );
-  }
+  const findings = [
+    ...problemIf(notReady !== undefined, "service", {
+      code: "SERVICE_NOT_READY",
+      found: `A service runs at ${place}, and is not ready: ${notReady}.`,
+      why: "It grants nothing, and balancers send it no calls.",
+      fix: "Read its log and the findings below. It becomes ready by itself when its store answers.",
+    }),
+    ...warningIf(isAlone && version !== VERSION, "service", {
+      code: "VERSION_DRIFT",
+      found: `The service at ${place} has version ${version}; this command is ${VERSION}.`,
+      why: "These checks are those of another version.",
+      fix: "Restart the service with this version, or use the command of its version.",
+    }),
+  ];
   return findings.length > 0 ? findings : [ok("service", `One runs at ${place}, version ${version}, and is ready.`)];
 }
 

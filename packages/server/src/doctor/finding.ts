@@ -1,5 +1,5 @@
 import { STORE_PROBLEMS, type StoreProblem } from "@slotkeeper/postgres";
-import { ADVICE_CODES, type Advice, type AdviceCode } from "../config/advice.ts";
+import { ADVICE, ADVICE_CODES, type Advice } from "../config/advice.ts";
 
 /** From the best to the worst. */
 export const SEVERITIES = ["ok", "warning", "problem"] as const;
@@ -83,26 +83,17 @@ export function warning(check: Check, details: Details): Finding {
   return { check, severity: "warning", ...details };
 }
 
-/** The check and the severity of each advice about the configuration. */
-const OF_ADVICE: { readonly [code in AdviceCode]: readonly [Check, "warning" | "problem"] } = {
-  OPEN_TO_EVERYONE: ["address", "problem"],
-  NO_INTERNAL_TOKEN: ["address", "warning"],
-  FEW_FILES: ["limits", "warning"],
-  CONTROLLER_NOT_ENCRYPTED: ["configuration", "warning"],
-  CONTROLLER_WITHOUT_TOKEN: ["configuration", "warning"],
-  UNUSED_KEY: ["configuration", "warning"],
-  ZERO_IS_DEFAULT: ["configuration", "warning"],
-  SHORT_KEY: ["keys", "warning"],
-  SHARED_KEY_NOT_ASKED: ["keys", "problem"],
-  HEADER_RESERVED: ["keys", "problem"],
-  HEADER_UNDERSCORE: ["keys", "warning"],
-  KEY_TOO_LONG: ["keys", "problem"],
-  SAME_KEY: ["keys", "warning"],
-  LIMITS_CONFLICT: ["limits", "warning"],
-};
+/** The finding in a list, or an empty list if it does not apply. */
+export function warningIf(isSo: boolean, check: Check, details: Details): Finding[] {
+  return isSo ? [warning(check, details)] : [];
+}
+
+export function problemIf(isSo: boolean, check: Check, details: Details): Finding[] {
+  return isSo ? [problem(check, details)] : [];
+}
 
 export function findingOf({ code, found, why, fix }: Advice): Finding {
-  const [check, severity] = OF_ADVICE[code];
+  const [check, severity] = ADVICE[code];
   return { check, severity, code, found: sentence(found), why: sentence(why), fix };
 }
 

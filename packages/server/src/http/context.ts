@@ -3,18 +3,17 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import type { ServiceLimits } from "../config/settings.ts";
 import type { Logger } from "../log/logger.ts";
 import type { HostSettings } from "../queue/host-settings.ts";
-import type { QueryTokens } from "../queue/query-tokens.ts";
+import type { QueryTokens } from "../queue/names.ts";
 import type { Flushed } from "../queue/sweeper.ts";
 import type { Activity } from "../telemetry/activity.ts";
 import type { LiveHub } from "../telemetry/live-hub.ts";
 import type { Presence } from "../telemetry/presence.ts";
 import type { ScrapeSources } from "../telemetry/scrape.ts";
 import type { StoreReader } from "../telemetry/store-reader.ts";
-import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
-import type { DispatchContext } from "./dispatch.ts";
+import type { DashboardFiles } from "./dashboard.ts";
+import type { Access, DispatchContext } from "./dispatch.ts";
 import type { HeldCalls, Refusals } from "./held-calls.ts";
 import type { HolderTraces } from "./holder-traces.ts";
-import type { Live } from "./live-config.ts";
 
 /** What the routes of callers use. */
 export interface CallerContext {
@@ -53,6 +52,15 @@ export interface InternalContext extends Pick<OperatorContext, "log" | "instance
   readonly reportedInstance: string;
   refresh(): Promise<void>;
   flush(): Promise<Flushed>;
+}
+
+/** A configuration with what is made from it. A refresh replaces all of it at once. */
+export interface Live {
+  readonly config: LoadedConfig;
+  readonly limits: ServiceLimits;
+  readonly access: Access;
+  readonly tokens: QueryTokens;
+  readonly hosts: HostSettings;
 }
 
 /** The parts of the service that its routes use. `live` is what a refresh replaces as a whole: a request sees one configuration. */

@@ -1,4 +1,11 @@
-import { PROBLEMS, type ProblemCode } from "@slotkeeper/protocol";
+import {
+  type AcquireReply,
+  type BeginAnswer,
+  PROBLEMS,
+  type ProblemCode,
+  type SessionClaims,
+} from "@slotkeeper/protocol";
+import { isSlotkeeperError } from "slotkeeper";
 import type { EventStream } from "../telemetry/live-hub.ts";
 import type { FieldProblem, Validator } from "../words/validator.ts";
 
@@ -99,38 +106,101 @@ export function parseBody(text: string, isUtf8: () => boolean): Body {
   if (text.includes("\uFFFD") && !isUtf8()) return { kind: "bad-json", detail: "The body is not valid UTF-8" };
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    // Only if there may be one: a reviver makes parsing slower.
+    value = text.includes("null") ? JSON.parse(text, withoutNull) : JSON.parse(text);
   } catch {
     return { kind: "bad-json", detail: text === "" ? "The body is empty" : "The body is not valid JSON" };
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    const kind = value === null ? "null" : Array.isArray(value) ? "a list" : `a ${typeof value}`;
+    const kind = value === undefined ? "null" : Array.isArray(value) ? "a list" : `a ${typeof value}`;
     return { kind: "bad-json", detail: `Expected the body to be a JSON object, got ${kind}` };
   }
-  return { kind: "object", value: withoutNulls(value as JsonObject) };
+  return { kind: "object", value: value as JsonObject };
 }
 
 /** `null` counts as absent, also in a map like `cost`. */
-function withoutNulls(value: JsonObject): JsonObject {
-  const items = Object.values(value);
-  if (!items.some((item) => typeof item === "object")) return value;
-  const entries = Object.entries(value).map(([key, item]) => [key, isMap(item) ? given(item) : item]);
-  return given(Object.fromEntries(entries) as JsonObject);
-}
-
-function given(map: JsonObject): JsonObject {
-  if (!Object.values(map).includes(null)) return map;
-  return Object.fromEntries(Object.entries(map).filter(([, item]) => item !== null));
-}
-
-function isMap(item: unknown): item is JsonObject {
-  return typeof item === "object" && item !== null && !Array.isArray(item);
+function withoutNull(_key: string, value: unknown): unknown {
+  return value ?? undefined;
 }
 
 /** The fields of a body; `undefined` if they are invalid, which is then answered. */
 export function fieldsOf<T>(exchange: Exchange, body: JsonObject, validator: Validator<T>): T | undefined {
   const checked = validator.check(body);
   if ("value" in checked) return checked.value;
-  exchange.problem("BAD_FIELDS", undefined, { errors: checked.problems });
-  return undefined;
+  return badFields(exchange, ...checked.problems);
+}
+
+/** Answers that these fields are invalid. */
+export function badFields(exchange: Exchange, ...errors: readonly FieldProblem[]): undefined {
+  exchange.problem("BAD_FIELDS", undefined, { errors });
+}
+
+/**
+ * Turns answers of the engine into HTTP answers: sessions become tokens, retry times become whole seconds and a header.
+ */
+export function wireAnswer(
+  answer: BeginAnswer,
+  tokenOf: (session: SessionClaims) => string,
+): { body: AcquireReply; headers?: Headers } {
+  switch (answer.result) {
+    case "pending": {
+      const { position, waiters, estimatedWaitMs, blockedBy } = answer;
+      return {
+        body: {
+          result: "pending",
+          queryToken: tokenOf(answer.session),
+          position,
+          waiters,
+          ...(estimatedWaitMs === undefined ? {} : { estimatedWaitMs }),
+          ...(blockedBy === undefined ? {} : { blockedBy }),
+        },
+      };
+    }
+    case "granted": {
+      const { slotToken, limit, fence, width, charged } = answer;
+      // Rounded down: a holder must never assume that it has more time than it has.
+      const leaseMs = Math.max(1, Math.floor(answer.leaseMs));
+      const body = {
+        result: "granted",
+        queryToken: tokenOf(answer.session),
+        slotToken,
+        limit,
+        fence,
+        leaseMs,
+      } as const;
+      const more = { ...(width === 1 ? {} : { width }), ...(charged === undefined ? {} : { charged }) };
+      return { body: { ...body, ...more } };
+    }
+    case "throttled": {
+      const throttleRetryAfter = wholeSeconds(answer.retryAfterMs);
+      const { throttleCode, reason } = answer;
+      return {
+        body: { result: "throttled", throttleCode, throttleRetryAfter, reason },
+        headers: { "Retry-After": throttleRetryAfter },
+      };
+    }
+    case "timeout":
+      return { body: { result: "timeout", reason: answer.reason } };
+    case "overloaded": {
+      const retryAfter = Math.min(30, wholeSeconds(answer.retryAfterMs));
+      return { body: { result: "overloaded", retryAfter }, headers: { "Retry-After": retryAfter } };
+    }
+  }
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000));
+}
+
+/** A refused acquire as a problem document. Its code is the code of the error. */
+export interface AcquireRefusal {
+  readonly code: ProblemCode;
+  readonly message: string;
+  /** The field of the request that is refused. */
+  readonly field?: string;
+}
+
+/** Undefined: the error is no refusal. */
+export function refusalOf(error: unknown): AcquireRefusal | undefined {
+  return isSlotkeeperError(error) && Object.hasOwn(PROBLEMS, error.code) ? (error as AcquireRefusal) : undefined;
 }

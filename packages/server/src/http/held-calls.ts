@@ -56,7 +56,7 @@ export class HeldCalls {
     }
     const held = new HeldCall(exchange);
     this.#open.add(held);
-    this.#count(session, 1);
+    if (session !== undefined) countIn(this.#perSession, session, 1);
     try {
       return await call(held);
     } catch (error) {
@@ -65,21 +65,21 @@ export class HeldCalls {
       throw error;
     } finally {
       this.#open.delete(held);
-      this.#count(session, -1);
+      if (session !== undefined) countIn(this.#perSession, session, -1);
     }
-  }
-
-  #count(session: string | undefined, change: 1 | -1): void {
-    if (session === undefined) return;
-    const count = (this.#perSession.get(session) ?? 0) + change;
-    if (count === 0) this.#perSession.delete(session);
-    else this.#perSession.set(session, count);
   }
 
   drain(): void {
     this.#isDraining = true;
     for (const held of this.#open) held.abort(AT_ONCE);
   }
+}
+
+/** Counts by key. A key with nothing to count has no entry. */
+export function countIn(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
 }
 
 /**

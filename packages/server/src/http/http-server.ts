@@ -1,15 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { ListenAddress } from "../config/settings.ts";
+import type { ListenAddress, ServiceLimits } from "../config/settings.ts";
 import { LogThrottle } from "../log/log-throttle.ts";
 import { newRequestId } from "../platform/node-crypto.ts";
-import { Connections, connectionsAllowed, destroyIn, isLoopback, Pipelines } from "./connections.ts";
+import { connectionsAllowed, isLoopback } from "../platform/system.ts";
 import type { ServiceContext } from "./context.ts";
 import { answering } from "./dispatch.ts";
 import { PROBLEM_TYPE, problemBody } from "./exchange.ts";
-import { answerTooBusy } from "./held-calls.ts";
-import { NodeExchange } from "./node-exchange.ts";
-import { SERVICE_ROUTER } from "./service-routes.ts";
+import { answerTooBusy, countIn, type LimitName, type Refusals } from "./held-calls.ts";
+import { NodeExchange, Pipelines } from "./node-exchange.ts";
+import { SERVICE_ROUTER } from "./routes/service.ts";
 
 /**
  * Longer than the idle timeout of common balancers (60 s): the balancer closes first, and never writes into a closed
@@ -24,7 +24,7 @@ const RECEIVE_HEAD_MS = 10_000;
 const CHECK_EVERY_MS = 2_000;
 /** Ten thousand clients may reconnect at once after a restart. */
 const BACKLOG = 4096;
-/** How long an answer may take to reach a caller whose connection is being closed. */
+/** How long a refused caller has to send its request, and to read the answer. */
 const LINGER_MS = 500;
 
 export class HttpServer {
@@ -46,9 +46,7 @@ export class HttpServer {
       // `#serve` answers this mistake like any other.
       requireHostHeader: false,
     };
-    const { refusals } = context;
-    const limits = () => context.live.limits;
-    this.#connections = new Connections({ limits, allowed: connectionsAllowed(), refusals });
+    this.#connections = new Connections(() => context.live.limits, context.refusals);
     this.#pipelines = new Pipelines((request, response) => this.#serve(request, response));
     const { take } = this.#pipelines;
     this.#server = createServer(options, take);
@@ -119,8 +117,7 @@ export class HttpServer {
     if (unlogged !== undefined)
       log.info("a client sent invalid HTTP", { requestId, peer: socket.remoteAddress, reason: error.code, unlogged });
     socket.end(parserAnswer(error, requestId));
-    const cut = destroyIn(socket, LINGER_MS);
-    socket.once("close", () => clearTimeout(cut));
+    destroyLater(socket);
   }
 }
 
@@ -142,4 +139,101 @@ function parserAnswer({ code = "" }: NodeJS.ErrnoException, requestId: string): 
     `X-Request-Id: ${requestId}`,
   ];
   return `${head.join("\r\n")}\r\n\r\n${body}`;
+}
+
+/**
+ * The largest number of refused connections at a time. Beyond it, connections are closed at once: each costs a file
+ * descriptor.
+ */
+const MOST_LINGERING = 256;
+
+/**
+ * The open connections.
+ *
+ * CONN1  Connections beyond the limits are not served. The first request is answered 503, and the connection is closed
+ *     at most `LINGER_MS` after it arrived, whether its caller sends, reads, or keeps its half open.
+ * CONN2  Every connection leaves the counts once, when it closes.
+ *
+ * Connections within the limits are not checked again. The HTTP server decides how long they may stay silent.
+ */
+class Connections {
+  readonly #limits: () => ServiceLimits;
+  readonly #refusals: Refusals;
+  /** The number of connections that the system allows. */
+  readonly #allowed = connectionsAllowed();
+  readonly #perAddress = new Map<string, number>();
+  readonly #refused = new WeakMap<Socket, LimitName>();
+  readonly #served = new Set<Socket>();
+  #lingering = 0;
+
+  constructor(limits: () => ServiceLimits, refusals: Refusals) {
+    this.#limits = limits;
+    this.#refusals = refusals;
+  }
+
+  /** The number of all connections, including those that are being refused. */
+  get size(): number {
+    return this.#served.size + this.#lingering;
+  }
+
+  watch(server: Server): void {
+    server.on("connection", (socket) => this.#take(socket));
+  }
+
+  /** Why this connection is not served; `undefined` if it is. */
+  refusalOf(socket: Socket): LimitName | undefined {
+    return this.#refused.get(socket);
+  }
+
+  /**
+   * Closes connections that have sent nothing. The HTTP server does not treat them as idle, because it waits for their
+   * first request.
+   */
+  closeSilent(): void {
+    for (const socket of this.#served) if (socket.bytesRead === 0) socket.destroy();
+  }
+
+  get #most(): number {
+    return Math.min(this.#limits().connections, this.#allowed);
+  }
+
+  #take(socket: Socket): void {
+    const address = socket.remoteAddress ?? "";
+    const limit = this.#brokenBy(address);
+    if (limit !== undefined) {
+      this.#refuse(socket, limit);
+      return;
+    }
+    this.#served.add(socket);
+    countIn(this.#perAddress, address, 1);
+    socket.once("close", () => {
+      this.#served.delete(socket);
+      countIn(this.#perAddress, address, -1);
+    });
+  }
+
+  #brokenBy(address: string): LimitName | undefined {
+    const { connectionsPerAddress } = this.#limits();
+    if (this.#served.size >= this.#most) return "connections";
+    return (this.#perAddress.get(address) ?? 0) >= connectionsPerAddress ? "connections_per_address" : undefined;
+  }
+
+  #refuse(socket: Socket, limit: LimitName): void {
+    const most = limit === "connections" ? this.#most : this.#limits().connectionsPerAddress;
+    this.#refusals.count(limit, most);
+    if (this.#lingering >= Math.min(MOST_LINGERING, this.#most / 4)) {
+      socket.destroy();
+      return;
+    }
+    this.#refused.set(socket, limit);
+    this.#lingering++;
+    destroyLater(socket);
+    socket.once("close", () => this.#lingering--);
+  }
+}
+
+/** If the caller keeps its half open, an ended connection stays for ever unless it is destroyed. */
+function destroyLater(socket: Socket): void {
+  const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once("close", () => clearTimeout(cut));
 }

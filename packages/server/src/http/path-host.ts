@@ -1,6 +1,6 @@
 import { LIMITS } from "@slotkeeper/protocol";
 import { PATTERNS } from "@slotkeeper/protocol/schemas";
-import { type HostDirectory, type NamedHost, plainName } from "../queue/host-key.ts";
+import { type HostDirectory, type NamedHost, plainName } from "../queue/names.ts";
 import { nearMatch } from "../words/near-match.ts";
 import type { FieldProblem } from "../words/validator.ts";
 import type { OperatorContext } from "./context.ts";
@@ -16,17 +16,7 @@ type Found = NamedHost | { readonly errors: readonly FieldProblem[] };
 export function operatorsHost(exchange: Exchange, text: string, { queue, live }: OperatorContext): Found {
   const { query } = exchange;
   const by = query.get("by");
-  const errors: FieldProblem[] = [];
-  if (by !== null && by !== "key" && by !== "name") {
-    errors.push({ field: "by", message: `Expected \`by\` to be \`key\` or \`name\`, got ${JSON.stringify(by)}` });
-  }
-  const isNew = query.get("new");
-  if (isNew !== null && isNew !== "true" && isNew !== "false") {
-    errors.push({
-      field: "new",
-      message: `Expected \`new\` to be \`true\` or \`false\`, got ${JSON.stringify(isNew)}`,
-    });
-  }
+  const errors = [...oneOf(query, "by", ["key", "name"]), ...oneOf(query, "new", ["true", "false"])];
   const isKey = isKeyOf(text, by);
   const most = isKey ? LIMITS.hostnameHashLength : LIMITS.hostnameLength;
   if (text === "" || text.length > most || !PRINTABLE.test(text)) {
@@ -36,6 +26,13 @@ export function operatorsHost(exchange: Exchange, text: string, { queue, live }:
   if (errors.length > 0) return { errors };
   const host = hostInPath(text, by, live.hosts.keyOf);
   return { host, hostname: isKey ? (queue.glance(host)?.hostname ?? live.hosts.names.get(host)) : plainName(text) };
+}
+
+function oneOf(query: URLSearchParams, field: string, allowed: readonly string[]): FieldProblem[] {
+  const given = query.get(field);
+  if (given === null || allowed.includes(given)) return [];
+  const expected = allowed.map((value) => `\`${value}\``).join(" or ");
+  return [{ field, message: `Expected \`${field}\` to be ${expected}, got ${JSON.stringify(given)}` }];
 }
 
 /** The key of the host that an operator names. `by` is the parameter of the query. */
@@ -70,7 +67,7 @@ export async function unknownHost(
   if (hostname !== undefined && live.hosts.isConfigured(hostname)) return undefined;
   const { reader } = telemetry;
   if ((await reader.hosts([host])).size > 0) return undefined;
-  const isAnyKnown = queue.hostCount + live.hosts.names.size > 0 || (await reader.keys()).length > 0;
+  const isAnyKnown = queue.hostCount + live.hosts.names.size > 0 || (await reader.store.hostKeys()).length > 0;
   if (!isAnyKnown) return undefined;
   const near = hostname === undefined ? undefined : nearMatch(hostname, namesToCompare(queue, live));
   const hint = near === undefined ? "" : ` Did you mean \`${near}\`?`;

@@ -1,7 +1,7 @@
 import { type Advice, adviceIf } from "../config/advice.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { Settings } from "../config/settings.ts";
-import { connectionsAllowed, isLoopback } from "./connections.ts";
+import { connectionsAllowed, isLoopback } from "../platform/system.ts";
 
 /** Warnings about this configuration on this machine. `address` is where the service listens. */
 export function startWarnings({ settings, warnings }: LoadedConfig, address: string): Advice[] {

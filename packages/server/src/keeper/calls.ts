@@ -6,47 +6,27 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   type AcquireReply,
   type BeginAnswer,
+  type FirstCall,
+  type PollCall,
   PROBLEMS,
   type ProblemCode,
+  type RenewCall,
   type SessionClaims,
 } from "@slotkeeper/protocol";
-import type { FairQueue } from "@slotkeeper/queue";
 import { realClock } from "slotkeeper";
-import { problemBody } from "../http/exchange.ts";
-import { refusalOf, wireAnswer } from "../http/wire-answer.ts";
-import { plainName } from "../queue/host-key.ts";
-import type { QueryTokens } from "../queue/query-tokens.ts";
+import { problemBody, refusalOf, wireAnswer } from "../http/exchange.ts";
+import { plainName } from "../queue/names.ts";
 import { systemWords } from "../words/system-words.ts";
 import type { Holder } from "./holder.ts";
 import { sessionOf } from "./holders.ts";
-import type { KeptLeases } from "./kept-leases.ts";
+import type { KeeperParts } from "./keeper-parts.ts";
 
 /** The fields of all calls. Each call reads its own. */
-interface Body {
-  readonly hostname?: string;
-  readonly bucket?: string;
-  readonly ipBucket?: string;
-  readonly requestId?: string;
-  readonly limit?: number;
-  readonly width?: number;
-  readonly waitMs?: number;
-  readonly maxWaitMs?: number;
-  readonly queryToken?: string;
-  readonly slotToken?: string;
-  /** The caller calls `hold` before it uses the slot. If it does not in time, the slot is taken back. */
-  readonly confirms?: boolean;
-}
-
-export interface CallContext {
-  readonly queue: FairQueue;
-  readonly leases: KeptLeases;
-  readonly tokens: QueryTokens;
-  /** The key of a plain name. */
-  readonly keyOf: (name: string) => string;
-  readonly folder: string;
-  /** Takes the slot back if `hold` is not called within `collectMs`. */
-  expectHold(slotToken: string): void;
-}
+type Body = FirstCall &
+  Partial<PollCall & RenewCall> & {
+    /** The caller calls `hold` before it uses the slot. If it does not in time, the slot is taken back. */
+    readonly confirms?: boolean;
+  };
 
 interface HolderExchange {
   readonly request: IncomingMessage;
@@ -55,7 +35,7 @@ interface HolderExchange {
   readonly body: Body;
 }
 
-type CallHandler = (exchange: HolderExchange, context: CallContext) => void | Promise<void>;
+type CallHandler = (exchange: HolderExchange, context: KeeperParts) => void | Promise<void>;
 
 const acquire: CallHandler = async ({ response, holder, body }, context) => {
   const { queue, tokens, leases, folder } = context;
@@ -86,7 +66,7 @@ const acquire: CallHandler = async ({ response, holder, body }, context) => {
 function asked(
   { about }: Holder,
   body: Body,
-  { queue, tokens, keyOf }: CallContext,
+  { queue, tokens, keyOf }: KeeperParts,
   signal: AbortSignal,
 ): Promise<BeginAnswer> {
   const { hostname = "", bucket, ipBucket, requestId = "", queryToken, waitMs, limit, width, maxWaitMs } = body;

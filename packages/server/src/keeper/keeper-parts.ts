@@ -3,13 +3,10 @@ import { FairQueue, MemoryStore, type QueueEvent } from "@slotkeeper/queue";
 import { realClock } from "slotkeeper";
 import { endOfTurn } from "../platform/clock.ts";
 import { NODE_DIGESTS, newSecret, newSessionId } from "../platform/node-crypto.ts";
-import { hostKeys } from "../queue/host-key.ts";
-import { QueryTokens } from "../queue/query-tokens.ts";
+import { hostKeys, QueryTokens } from "../queue/names.ts";
 import type { ProcessIdentity } from "../store/journal/process-identity.ts";
-import type { CallContext } from "./calls.ts";
 import { Holders } from "./holders.ts";
-import { hostsOf, KeptLeases } from "./kept-leases.ts";
-import { LeaseFiles } from "./lease-files.ts";
+import { hostsOf, KeptLeases, LeaseFiles } from "./kept-leases.ts";
 
 const FOREVER_SECONDS = 10 * 365 * 86_400;
 
@@ -26,7 +23,7 @@ export const KEEPER_QUEUE = {
 } as const;
 
 /** The engine with its store and its holders. */
-export class KeeperParts implements CallContext {
+export class KeeperParts {
   readonly folder: string;
   readonly queue: FairQueue;
   readonly store: MemoryStore;
@@ -52,8 +49,7 @@ export class KeeperParts implements CallContext {
         void this.queue.cancel({ id, host, bucket, arrivedAt, deadlineAt }),
     });
     for (const { holder, lease } of leases) this.holders.restore(holder, lease);
-    const holderOf = (session: string) => this.holders.find(session)?.about;
-    this.leases = new KeptLeases({ files, leases, holderOf });
+    this.leases = new KeptLeases(files, leases, (session) => this.holders.find(session)?.about);
     this.store = new MemoryStore({
       clock: realClock,
       hosts: hostsOf(leases, realClock.now(), KEEPER_QUEUE),

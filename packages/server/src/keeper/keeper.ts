@@ -149,9 +149,9 @@ export class Keeper {
 
   /** The routes for operators and the dashboard: loaded when one is asked for. */
   #loadWhole(parts: KeeperParts): Promise<WholeService> {
-    this.#whole ??= import("./whole-service.ts").then(async ({ WholeService: Loaded }) => {
-      const whole = await Loaded.start({ queue: parts.queue, store: parts.store, fairQueue: KEEPER_QUEUE });
-      parts.observe = (event) => whole.observe(event);
+    this.#whole ??= import("./whole-service.ts").then(async ({ wholeService }) => {
+      const whole = await wholeService({ queue: parts.queue, store: parts.store, fairQueue: KEEPER_QUEUE });
+      parts.observe = whole.observe;
       return whole;
     });
     return this.#whole;

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import {
   type Changes,
@@ -8,15 +10,7 @@ import {
   resolveHost,
   resolveOptions,
 } from "@slotkeeper/queue";
-import type { HolderAbout } from "./holder.ts";
-import type { KeptLease, LeaseFiles } from "./lease-files.ts";
-
-interface KeptLeasesInit {
-  readonly files: LeaseFiles;
-  /** The leases of the earlier keeper. */
-  readonly leases: readonly KeptLease[];
-  holderOf(session: string): HolderAbout | undefined;
-}
+import { checkedHolder, type HolderAbout, type HolderPlace } from "./holder.ts";
 
 interface Kept {
   readonly host: string;
@@ -34,15 +28,18 @@ interface Kept {
  *     slot that was taken back.
  */
 export class KeptLeases {
-  readonly #init: KeptLeasesInit;
+  readonly #files: LeaseFiles;
+  readonly #holderOf: (session: string) => HolderAbout | undefined;
   readonly #kept = new Map<string, Kept>();
   readonly #onEnd = new Map<string, () => void>();
   /** Why the last lease could not be written. */
   failure: unknown;
 
-  constructor(init: KeptLeasesInit) {
-    this.#init = init;
-    for (const { host, slot, lease } of init.leases) this.#kept.set(lease.key, { host, slot, lease });
+  /** `leases` are those of the earlier keeper. */
+  constructor(files: LeaseFiles, leases: readonly KeptLease[], holderOf: (session: string) => HolderAbout | undefined) {
+    this.#files = files;
+    this.#holderOf = holderOf;
+    for (const { host, slot, lease } of leases) this.#kept.set(lease.key, { host, slot, lease });
   }
 
   /** The number of the slot, from 1; `undefined` if the token holds none. */
@@ -87,7 +84,7 @@ export class KeptLeases {
     for (const [kind, key] of dels) {
       const kept = kind === "lease" ? this.#kept.get(key) : undefined;
       if (kept === undefined) continue;
-      this.#init.files.remove(kept.lease);
+      this.#files.remove(kept.lease);
       this.#kept.delete(key);
       this.#onEnd.get(key)?.();
       this.#onEnd.delete(key);
@@ -95,10 +92,10 @@ export class KeptLeases {
     for (const lease of puts) {
       if (lease.kind !== "lease" || this.#kept.has(lease.key) || head === undefined) continue;
       const slot = this.#freeSlot(host);
-      const holder = this.#init.holderOf(lease.session);
+      const holder = this.#holderOf(lease.session);
       const { hostname = "", slots: capacity } = head;
       // A holder that has ended since needs no file: its lease is given back at once.
-      if (holder !== undefined) this.#init.files.write({ host, hostname, capacity, slot, lease, holder });
+      if (holder !== undefined) this.#files.write({ host, hostname, capacity, slot, lease, holder });
       this.#kept.set(lease.key, { host, slot, lease });
     }
   }
@@ -127,4 +124,87 @@ function imageOf(kept: readonly KeptLease[], now: number, config: FairQueueConfi
     // A host without limits counts as unknown.
     records: [{ kind: "limits", key: "", policy, loadedAt: now, hostname }, ...leases],
   };
+}
+
+/**
+ * The leases as files, so that they outlive the keeper. A machine that restarts begins without leases, so nothing has to
+ * reach the disk: only other processes must see it.
+ *
+ * FILE1  A lease has its file before its grant is answered, and no longer when it has ended.
+ * FILE2  A file appears complete, by a rename. One that cannot be read is left over from something else and is removed.
+ */
+
+/** A lease with all that the next keeper needs. */
+export interface KeptLease {
+  readonly boot: string;
+  readonly host: string;
+  readonly hostname: string;
+  readonly capacity: number;
+  /** The number that the holder sees: 1 to `capacity`. */
+  readonly slot: number;
+  readonly lease: LeaseRecord;
+  readonly holder: HolderAbout;
+}
+
+export class LeaseFiles {
+  /** What the paths of the files begin with. */
+  readonly #prefix: string;
+  readonly #boot: string;
+  readonly #place: HolderPlace;
+
+  constructor(prefix: string, boot: string, place: HolderPlace) {
+    this.#prefix = prefix;
+    this.#place = place;
+    this.#boot = boot;
+  }
+
+  write(kept: Omit<KeptLease, "boot">): void {
+    const path = this.#pathOf(kept.lease);
+    try {
+      writeFileSync(`${path}.new`, JSON.stringify({ boot: this.#boot, ...kept }), { mode: 0o600 });
+      renameSync(`${path}.new`, path);
+    } catch (error) {
+      rmSync(`${path}.new`, { force: true });
+      throw error;
+    }
+  }
+
+  remove(lease: LeaseRecord): void {
+    rmSync(this.#pathOf(lease), { force: true });
+  }
+
+  /** The leases of this start of the machine. Removes all other files. */
+  read(): KeptLease[] {
+    const { folder, isOwnFile } = this.#place;
+    return readdirSync(folder).flatMap((name) => {
+      const path = join(folder, name);
+      if (!path.startsWith(this.#prefix) || !isOwnFile(name)) return [];
+      const kept = parsed(path);
+      const holder = kept?.boot === this.#boot && isLease(kept) ? checkedHolder(kept.holder, this.#place) : undefined;
+      if (kept !== undefined && holder !== undefined) return [{ ...kept, holder }];
+      rmSync(path, { force: true });
+      return [];
+    });
+  }
+
+  #pathOf({ session, fence }: LeaseRecord): string {
+    const [holder = ""] = session.split(".");
+    return `${this.#prefix}${holder.slice(0, 8)}${fence.toString(36)}`;
+  }
+}
+
+function parsed(path: string): KeptLease | undefined {
+  try {
+    return path.endsWith(".new") ? undefined : (JSON.parse(readFileSync(path, "utf8")) as KeptLease);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A file of another version may have other fields. */
+function isLease({ host, hostname, capacity, slot, lease }: Partial<KeptLease>): boolean {
+  const { key, session, bucket, fence, grantedAt } = Object(lease) as Partial<LeaseRecord>;
+  const texts = [host, hostname, key, session, bucket];
+  const numbers = [capacity, slot, fence, grantedAt];
+  return texts.every((text) => typeof text === "string") && numbers.every(Number.isFinite);
 }

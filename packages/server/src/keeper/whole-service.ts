@@ -3,7 +3,7 @@ import type { FairQueue, HostStore } from "@slotkeeper/queue";
 import { CONTROL_TIMES, ConfigSource } from "../config/config-source.ts";
 import { answering } from "../http/dispatch.ts";
 import { NodeExchange } from "../http/node-exchange.ts";
-import { SERVICE_ROUTER } from "../http/service-routes.ts";
+import { SERVICE_ROUTER } from "../http/routes/service.ts";
 import { LineLogger } from "../log/logger.ts";
 import { Scrubber } from "../log/scrubber.ts";
 import { ServiceClock } from "../platform/clock.ts";
@@ -17,63 +17,52 @@ interface WholeServiceInit {
   readonly fairQueue: object;
 }
 
-/** The routes of the service for operators, and the dashboard, over the queue of a keeper. */
-export class WholeService {
-  readonly #parts: ServiceParts;
-  readonly #token: string;
-
-  private constructor(parts: ServiceParts, token: string) {
-    this.#parts = parts;
-    this.#token = token;
-  }
-
-  static async start({ queue, store, fairQueue }: WholeServiceInit): Promise<WholeService> {
-    const token = newSecret();
-    const scrubber = new Scrubber();
-    const instance = `keeper-${process.pid}`;
-    const times = CONTROL_TIMES;
-    const log = new LineLogger({
-      write: (line) => process.stderr.write(line),
-      isJson: true,
-      hasColours: false,
-      scrubber,
-      now: Date.now,
-    });
-    log.level = "warn";
-    const source = new ConfigSource({
-      sources: { environment: {}, flags: { internalApiToken: token, fairQueue } },
-      instance,
-      times,
-      log,
-      learnSecrets: (secrets) => scrubber.learn(secrets),
-      pause: () => Promise.resolve(),
-    });
-    const opened = {
-      store,
-      description: "the memory of the keeper",
-      tokenKeys: undefined,
-      health: () => ({ isReady: true }) as const,
-      close: async () => {},
-    };
-    const base = { clock: new ServiceClock(), scrubber, log, opened, source, times, dashboard: undefined, queue };
-    const parts = new ServiceParts(
-      await source.first(),
-      { ...base, instance, reportedInstance: instance },
-      async () => {},
-    );
-    parts.telemetry.start(queue);
-    return new WholeService(parts, token);
-  }
-
+export interface WholeService {
   /** For the history and the live view. */
-  observe(event: Parameters<ServiceParts["telemetry"]["observe"]>[0]): void {
-    this.#parts.telemetry.observe(event);
-  }
+  readonly observe: ServiceParts["telemetry"]["observe"];
+  readonly serve: (request: IncomingMessage, response: ServerResponse) => void;
+}
 
-  /** The folder of the socket has admitted the caller, so it may use the routes of operators. */
-  serve(request: IncomingMessage, response: ServerResponse): void {
-    request.headers.authorization = `Bearer ${this.#token}`;
-    const exchange = new NodeExchange(request, response, false);
-    void answering(exchange, this.#parts.context, () => SERVICE_ROUTER.serve(exchange, this.#parts.context));
-  }
+/** The routes of the service for operators, and the dashboard, over the queue of a keeper. */
+export async function wholeService({ queue, store, fairQueue }: WholeServiceInit): Promise<WholeService> {
+  const token = newSecret();
+  const scrubber = new Scrubber();
+  const instance = `keeper-${process.pid}`;
+  const times = CONTROL_TIMES;
+  const log = new LineLogger({
+    write: (line) => process.stderr.write(line),
+    isJson: true,
+    hasColours: false,
+    scrubber,
+    now: Date.now,
+  });
+  log.level = "warn";
+  const source = new ConfigSource({
+    sources: { environment: {}, flags: { internalApiToken: token, fairQueue } },
+    instance,
+    times,
+    log,
+    learnSecrets: (secrets) => scrubber.learn(secrets),
+    pause: () => Promise.resolve(),
+  });
+  const opened = {
+    store,
+    description: "the memory of the keeper",
+    tokenKeys: undefined,
+    health: () => ({ isReady: true }) as const,
+    close: async () => {},
+  };
+  const base = { clock: new ServiceClock(), scrubber, log, opened, source, times, dashboard: undefined, queue };
+  const named = { ...base, instance, reportedInstance: instance };
+  const { telemetry, context } = new ServiceParts(await source.first(), named, async () => {});
+  telemetry.start(queue);
+  return {
+    observe: telemetry.observe,
+    serve(request, response) {
+      // The folder of the socket has admitted the caller, so it may use the routes of operators.
+      request.headers.authorization = `Bearer ${token}`;
+      const exchange = new NodeExchange(request, response, false);
+      void answering(exchange, context, () => SERVICE_ROUTER.serve(exchange, context));
+    },
+  };
 }

@@ -57,28 +57,19 @@ export class LineLogger implements Logger {
     return this.#failed + (this.#init.lost?.() ?? 0);
   }
 
-  debug(message: string, fields: LogFields = {}): void {
-    this.#log("debug", message, fields);
-  }
-
-  info(message: string, fields: LogFields = {}): void {
-    this.#log("info", message, fields);
-  }
-
-  warn(message: string, fields: LogFields = {}): void {
-    this.#log("warn", message, fields);
-  }
-
-  error(message: string, fields: LogFields = {}): void {
-    this.#log("error", message, fields);
-  }
+  readonly debug = this.#at("debug");
+  readonly info = this.#at("info");
+  readonly warn = this.#at("warn");
+  readonly error = this.#at("error");
 
   audit(action: string, fields: LogFields = {}): void {
     this.#write("info", `audit: ${action}`, fields);
   }
 
-  #log(level: LogLevel, message: string, fields: LogFields): void {
-    if (this.isOn(level)) this.#write(level, message, fields);
+  #at(level: LogLevel): (message: string, fields?: LogFields) => void {
+    return (message, fields = {}) => {
+      if (this.isOn(level)) this.#write(level, message, fields);
+    };
   }
 
   #write(level: LogLevel, message: string, fields: LogFields): void {

@@ -58,7 +58,7 @@ function asWord(secret: string): RegExp {
 
 const REDACTED = "[redacted]";
 /**
- * Matches the tokens of `query-tokens.ts` and slot tokens: `slot_<host key>.<secret>`. A caller chooses the host key,
+ * Matches the tokens of `queue/names.ts` and slot tokens: `slot_<host key>.<secret>`. A caller chooses the host key,
  * so it may contain anything except control characters. The text may be JSON, in which a quote of the key is escaped.
  */
 const TOKENS = /\b(?:fq1\.[\w-]+\.[\w-]+(?:\.[\w-]+)?|slot_(?:(?:[^"\\\n]|\\.){1,256}\.[\w-]{16,}|[\w-]{16,}))/g;

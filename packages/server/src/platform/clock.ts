@@ -59,6 +59,19 @@ export function endOfTurn(): (task: () => void) => void {
   };
 }
 
+/** What a promise resolves to; if that takes longer than `ms`, what `onSilence` returns or throws. The promise goes on. */
+export async function within<T>(ms: number, promise: Promise<T>, onSilence: () => T): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const silence = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  }).then(onSilence);
+  try {
+    return await Promise.race([promise, silence]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Maps a long list, some items in each turn. */
 export async function mapInTurns<A, B>(items: readonly A[], perTurn: number, map: (item: A) => B): Promise<B[]> {
   const mapped: B[] = [];

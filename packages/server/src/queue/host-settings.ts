@@ -15,7 +15,7 @@ import {
   resolveOptions,
 } from "@slotkeeper/queue";
 import { PATH_SEPARATOR } from "../config/layers.ts";
-import { type HostDirectory, plainName } from "./host-key.ts";
+import { type HostDirectory, plainName } from "./names.ts";
 
 /** The part of a configuration that is about hosts, and where its values come from. */
 export interface HostConfiguration {

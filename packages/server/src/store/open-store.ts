@@ -2,7 +2,7 @@ import { PostgresStore, PostgrestStore, type StoreProblem } from "@slotkeeper/po
 import { type HostStore, MemoryStore, type StoreGauges, type StoreHealth } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import type { Backend } from "../config/settings.ts";
-import type { Logger } from "../log/logger.ts";
+import type { Logger, LogLevel } from "../log/logger.ts";
 import { nextTurn } from "../platform/clock.ts";
 import { newTokenKey } from "../platform/node-crypto.ts";
 import type { JournalEvent } from "./journal/journal.ts";
@@ -44,27 +44,15 @@ export async function openStore(backend: Backend, clock: Clock, log: Logger, gra
 }
 
 async function openJournal(path: string, clock: Clock, log: Logger, graceMs: number): Promise<OpenStore> {
-  const {
-    store,
-    clock: storeClock,
-    tokenKeys,
-    health: journalHealth,
-    close,
-  } = await openJournaledMemoryStore({
-    path,
-    clock,
-    graceMs,
-    newTokenKey,
-    onEvent: (event) => logJournalEvent(log, path, event),
-  });
-  const description = `memory, journal ${path}`;
+  const onEvent = (event: JournalEvent) => logJournalEvent(log, path, event);
+  const journaled = await openJournaledMemoryStore({ path, clock, graceMs, newTokenKey, onEvent });
   const health = (): OpenStoreHealth => {
-    const found = journalHealth();
+    const found = journaled.health();
     if (found.isWritable) return { isReady: true };
     const detail = "The journal cannot be written: nothing is granted until it can";
     return { isReady: false, reason: "JOURNAL_UNWRITABLE", detail, error: new Error(found.reason) };
   };
-  return { store, clock: storeClock, description, tokenKeys, health, close };
+  return { ...journaled, description: `memory, journal ${path}`, health };
 }
 
 async function openPostgres({ dsn, schema, poolSize, listenDsn }: Backend & { mode: "postgres" }): Promise<OpenStore> {
@@ -94,26 +82,19 @@ async function withTokenKeys(store: PostgresStore | PostgrestStore, description:
 const CLOCK_CHANGED =
   "the clock was changed since the journal was last written: the service continues with the time of the journal";
 
+const JOURNAL_LINES = {
+  opened: ["info", "journal opened"],
+  compacted: ["debug", "journal compacted"],
+  "compaction-failed": ["warn", "not enough disk space to compact the journal: it continues to grow"],
+  unwritable: ["error", "the journal cannot be written: nothing is granted until it can"],
+  writable: ["info", "the journal can be written again"],
+  "lock-lost": ["error", "another process has taken over the journal: this process grants nothing more"],
+} as const satisfies { readonly [type in JournalEvent["type"]]: readonly [LogLevel, string] };
+
 function logJournalEvent(log: Logger, path: string, event: JournalEvent): void {
-  const { type: _, ...fields } = event;
-  switch (event.type) {
-    case "opened":
-      log.info("journal opened", { path, ...fields });
-      if (event.aheadMs !== 0) log.warn(CLOCK_CHANGED, { path, aheadMs: Math.round(event.aheadMs) });
-      return;
-    case "compacted":
-      log.debug("journal compacted", { path, ...fields });
-      return;
-    case "compaction-failed":
-      log.warn("not enough disk space to compact the journal: it continues to grow", { path, ...fields });
-      return;
-    case "unwritable":
-      log.error("the journal cannot be written: nothing is granted until it can", { path, ...fields });
-      return;
-    case "writable":
-      log.info("the journal can be written again", { path });
-      return;
-    case "lock-lost":
-      log.error("another process has taken over the journal: this process grants nothing more", { path });
-  }
+  const { type, ...fields } = event;
+  const [level, message] = JOURNAL_LINES[type];
+  log[level](message, { path, ...fields });
+  if (event.type === "opened" && event.aheadMs !== 0)
+    log.warn(CLOCK_CHANGED, { path, aheadMs: Math.round(event.aheadMs) });
 }

@@ -1,3 +1,5 @@
+import type { ServiceHistory } from "@slotkeeper/protocol";
+
 /**
  * Fifteen minutes of one host, or of all hosts, in steps of five seconds.
  *
@@ -102,13 +104,8 @@ export class HistoryRing {
   }
 }
 
-export type HistoryColumns = Record<Counted | keyof Gauges, number[]> & {
-  /** The number of steps since the ring was created, at most `STEPS`. */
-  readonly known: number;
-  readonly waitP50Ms: (number | null)[];
-  readonly waitP95Ms: (number | null)[];
-  readonly waits: { readonly boundsMs: number[]; readonly counts: number[] };
-};
+/** What the history of a host has beside its name and the time. */
+export type HistoryColumns = Omit<ServiceHistory, "at" | "stepMs" | "host" | "isTracked">;
 
 function stepOf(now: number): number {
   return Math.floor(now / STEP_MS);

@@ -17,7 +17,7 @@ export async function liveFrame(
   more: number,
   { instance, live, queue, reader }: FrameSources,
 ): Promise<LiveState> {
-  const [totals, stored] = await Promise.all([reader.totals(), reader.hosts(keys)]);
+  const [totals, stored] = await Promise.all([reader.store.totals(), reader.hosts(keys)]);
   const { at, counts } = queue.overview();
   return {
     at,

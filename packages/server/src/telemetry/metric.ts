@@ -1,7 +1,7 @@
 import type { QueueEvent } from "@slotkeeper/queue";
 import type { Bucket } from "./buckets.ts";
-import type { Histogram } from "./instruments.ts";
 import type { Scraped } from "./scrape.ts";
+import type { Histogram } from "./telemetry.ts";
 
 /** A metric: what it is called, what it means, and how to read it. */
 export interface Metric {
@@ -10,17 +10,22 @@ export interface Metric {
   readonly help: string;
   readonly labels: readonly string[];
   readonly buckets?: readonly Bucket[];
-  /** Reads the metric when it is scraped. Without it, `Instruments` counts: the events of `on`, and calls of the code. */
+  /** Reads the metric when it is scraped. Without it, `Instruments` counts: the events of `counts` or `times`, and calls of the code. */
   readonly read?: Read;
-  readonly on?: On<string | number>;
+  readonly counts?: Counting;
+  readonly times?: Timing;
   /** The values of the label whose counts are shown from the start. */
   readonly values?: readonly string[];
 }
 
-type Read = (scraped: Scraped) => Reading;
+export type Read = (scraped: Scraped) => Reading;
 
-/** What to do with an event: returns the value of the label to count, `""` without a label, or a value to observe. */
-type On<V> = { readonly [T in QueueEvent["type"]]?: (event: QueueEvent & { type: T }) => V | undefined };
+/** The value of the label that an event counts for, `""` without a label; or how it is found, if not every such event counts. */
+type Counting = {
+  readonly [T in QueueEvent["type"]]?: string | ((event: QueueEvent & { type: T }) => string | undefined);
+};
+/** The field of an event whose milliseconds are recorded as seconds, unless it is undefined. */
+type Timing = { readonly [T in QueueEvent["type"]]?: Exclude<keyof (QueueEvent & { type: T }), "type"> };
 
 /** One value, or one for each value of the labels; `undefined` if the store that has it does not answer. */
 export type Reading = number | Iterable<Series> | undefined;
@@ -38,11 +43,11 @@ export function counter(name: string, help: string, read: Read, ...labels: strin
 export function counted(
   name: string,
   help: string,
-  on: On<string> = {},
+  counts: Counting = {},
   label = "",
-  values?: readonly string[],
+  values: readonly string[] = [],
 ): Metric {
-  return { name, kind: "counter", help, labels: label === "" ? [] : [label], on, values: values ?? [] };
+  return { name, kind: "counter", help, labels: label === "" ? [] : [label], counts, values };
 }
 
 /** A histogram of values in events, or of calls of `Instruments.record`. */
@@ -50,8 +55,8 @@ export function histogram(
   name: string,
   help: string,
   buckets: readonly Bucket[],
-  on: On<number> = {},
+  times: Timing = {},
   ...labels: string[]
 ): Metric {
-  return { name, kind: "histogram", help, labels, buckets, on };
+  return { name, kind: "histogram", help, labels, buckets, times };
 }

@@ -29,7 +29,7 @@ export class Presence {
       }))
       .sort((a, b) => (a.instance < b.instance ? -1 : 1));
     const hasDrift = distinctOf(views, "configHash").length > 1;
-    return { isFleet: reader.isShared, hasDrift, instances };
+    return { isFleet: reader.store.isShared, hasDrift, instances };
   }
 
   /** The sums of the counts of all live instances. */
@@ -42,7 +42,7 @@ export class Presence {
   /** This instance is always in the list, with its current values, even if the store does not have it. */
   async #views(): Promise<readonly InstanceView[]> {
     const { reader, instance, about } = this.#init;
-    const others = (await reader.instances()).filter((view) => view.instance !== instance);
+    const others = (await reader.store.instances()).filter((view) => view.instance !== instance);
     return [{ instance, seenAgoMs: 0, about: about() }, ...others];
   }
 }

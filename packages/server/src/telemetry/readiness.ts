@@ -1,5 +1,6 @@
 import { STORE_PROBLEMS, type StoreProblem } from "@slotkeeper/postgres";
 import type { Logger } from "../log/logger.ts";
+import { within } from "../platform/clock.ts";
 import type { OpenStoreHealth as StoreHealth } from "../store/open-store.ts";
 
 /** A check that takes longer counts as failed: every request is answered within two seconds. */
@@ -90,7 +91,7 @@ export class ReadinessCheck {
       this.#checking = { startedAt: performance.now(), health: this.#kept(found) };
     }
     const { startedAt, health } = this.#checking;
-    return within(startedAt + PATIENCE_MS - performance.now(), health);
+    return within(startedAt + PATIENCE_MS - performance.now(), health, silent);
   }
 
   async #kept(health: Promise<StoreHealth>): Promise<StoreHealth> {
@@ -101,17 +102,9 @@ export class ReadinessCheck {
   }
 }
 
-async function within(ms: number, health: Promise<StoreHealth>): Promise<StoreHealth> {
-  let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<StoreHealth>((resolve) => {
-    const detail = `${STORE_PROBLEMS.STORE_SILENT} (${PATIENCE_MS} ms)`;
-    timer = setTimeout(() => resolve({ isReady: false, reason: "STORE_SILENT", detail, error: undefined }), ms);
-  });
-  try {
-    return await Promise.race([health, silence]);
-  } finally {
-    clearTimeout(timer);
-  }
+function silent(): StoreHealth {
+  const detail = `${STORE_PROBLEMS.STORE_SILENT} (${PATIENCE_MS} ms)`;
+  return { isReady: false, reason: "STORE_SILENT", detail, error: undefined };
 }
 
 /** Logs what `/readyz` answers with a code and a sentence, and adds the error of the store for the person on call. */

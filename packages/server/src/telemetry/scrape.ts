@@ -3,12 +3,12 @@ import type { Logger } from "../log/logger.ts";
 import type { HostSettings } from "../queue/host-settings.ts";
 import type { OpenStore } from "../store/open-store.ts";
 import type { HostActivity } from "./activity.ts";
-import { OTHER_HOSTS } from "./host-readings.ts";
-import { Histogram } from "./instruments.ts";
+import { clockSkewMs } from "./clock-skew.ts";
+import { OTHER_HOSTS } from "./host-metrics.ts";
 import type { Metric, Reading, Series } from "./metric.ts";
 import { METRICS, type MetricId } from "./metrics.ts";
 import type { Readiness } from "./readiness.ts";
-import { clockSkewMs, type Telemetry } from "./telemetry.ts";
+import { Histogram, type Telemetry } from "./telemetry.ts";
 
 /** What the metrics are read from. */
 export interface ScrapeSources {
@@ -38,7 +38,7 @@ export interface Scraped {
   readonly skewMs: number;
 }
 
-interface ShownHost {
+export interface ShownHost {
   readonly label: string;
   readonly activity: HostActivity;
   readonly here: HostGlance | undefined;
@@ -75,7 +75,7 @@ export async function readMetrics(
     overview: queue.overview(),
     readiness,
     gauges: opened.gauges?.() ?? {},
-    skewMs: telemetry.reader.isShared ? clockSkewMs(queue) : 0,
+    skewMs: telemetry.reader.store.isShared ? clockSkewMs(queue) : 0,
   };
   return (Object.entries(METRICS) as [MetricId, Metric][]).map(([id, metric]) => {
     const { read = () => telemetry.instruments.series(id) } = metric;
@@ -88,7 +88,7 @@ async function storeSide(
   keys: readonly string[],
 ): Promise<[StoreTotals | undefined, ReadonlyMap<string, HostSnapshot>]> {
   try {
-    return await Promise.all([telemetry.reader.totals(), telemetry.reader.hosts(keys)]);
+    return await Promise.all([telemetry.reader.store.totals(), telemetry.reader.hosts(keys)]);
   } catch (error) {
     log.warn("the metrics are incomplete: the store could not be read", { error });
     return [undefined, new Map()];

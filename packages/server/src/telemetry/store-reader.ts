@@ -1,5 +1,5 @@
 import { SEMAPHORE_PREFIX } from "@slotkeeper/protocol";
-import { type HostSnapshot, type HostStore, type InstanceView, type StoreTotals, snapshotOf } from "@slotkeeper/queue";
+import { type HostSnapshot, type HostStore, snapshotOf } from "@slotkeeper/queue";
 import { mapInTurns } from "../platform/clock.ts";
 
 /** How many hosts are read in one turn of the event loop. */
@@ -10,28 +10,19 @@ export type ReadableStore = Pick<HostStore, "isShared" | "peek" | "hostKeys" | "
 
 /** Reads the state of the whole fleet from the store, for people. It changes nothing. */
 export class StoreReader {
-  readonly #store: ReadableStore;
+  readonly store: ReadableStore;
   readonly #now: () => number;
 
   /** `now` returns the time of the store, as far as this instance knows it. */
   constructor(store: ReadableStore, now: () => number) {
-    this.#store = store;
+    this.store = store;
     this.#now = now;
-  }
-
-  /** Whether other instances may use the store, too. */
-  get isShared(): boolean {
-    return this.#store.isShared;
-  }
-
-  keys(): Promise<readonly string[]> {
-    return this.#store.hostKeys();
   }
 
   /** The hosts by key. Hosts that the store does not know are missing. */
   async hosts(keys: readonly string[]): Promise<ReadonlyMap<string, HostSnapshot>> {
     if (keys.length === 0) return new Map();
-    const images = [...(await this.#store.peek(keys))];
+    const images = [...(await this.store.peek(keys))];
     const now = this.#now();
     return new Map(
       await mapInTurns(
@@ -40,14 +31,6 @@ export class StoreReader {
         ([host, image]) => [host, forPeople(snapshotOf(host, image, Math.max(now, image.head.now)))] as const,
       ),
     );
-  }
-
-  totals(): Promise<StoreTotals> {
-    return this.#store.totals();
-  }
-
-  instances(): Promise<readonly InstanceView[]> {
-    return this.#store.instances();
   }
 }
 

@@ -1,12 +1,14 @@
-import type { FairQueue, HostStore, QueueEvent } from "@slotkeeper/queue";
+import type { CommitNotice, CommitReply, FairQueue, HostStore, QueueEvent } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
-import { LogThrottle } from "../log/log-throttle.ts";
 import type { Logger } from "../log/logger.ts";
 import type { HostSettings } from "../queue/host-settings.ts";
 import { Activity } from "./activity.ts";
-import { Instruments, MeteredStore } from "./instruments.ts";
+import type { Bucket } from "./buckets.ts";
+import { SkewWarning } from "./clock-skew.ts";
 import { liveFrame } from "./live-frame.ts";
 import { LiveHub } from "./live-hub.ts";
+import type { Metric, Series } from "./metric.ts";
+import { METRICS, type MetricId, type StoreOperation } from "./metrics.ts";
 import { StoreReader } from "./store-reader.ts";
 
 export interface TelemetryInit {
@@ -19,20 +21,6 @@ export interface TelemetryInit {
   readonly eventLog?: EventLog;
 }
 
-/**
- * From this difference of clocks on, an operator should act: leases and deadlines stay correct, but logs of two machines
- * cannot be compared.
- */
-export const SKEW_WARN_MS = 1_000;
-const SKEW_WARN_EVERY_MS = 600_000;
-
-/**
- * By how much the store's clock is ahead of this machine's, from the last answers. The error is at most one round trip.
- */
-export function clockSkewMs(queue: Pick<FairQueue, "now">): number {
-  return queue.now() - Date.now();
-}
-
 /** Everything that observes the service. It gets events and reads the store, and nothing waits for it. */
 export class Telemetry {
   readonly instruments = new Instruments();
@@ -42,7 +30,7 @@ export class Telemetry {
   /** The store for the engine, with timing. */
   readonly store: HostStore;
   readonly #init: TelemetryInit;
-  readonly #skewThrottle = new LogThrottle({ burst: 1, everyMs: SKEW_WARN_EVERY_MS });
+  readonly #skew: SkewWarning;
   #queue: FairQueue | undefined;
   #isStoreSilent = false;
 
@@ -52,6 +40,7 @@ export class Telemetry {
     this.store = new MeteredStore(store, this.instruments);
     this.reader = new StoreReader(this.store, () => this.#queue?.now() ?? clock.now());
     this.activity = new Activity(() => clock.now());
+    this.#skew = new SkewWarning(log);
     this.hub = new LiveHub({
       clock,
       frame: (hosts, more) => {
@@ -79,18 +68,9 @@ export class Telemetry {
     const { clock } = this.#init;
     clock.setTimer(() => {
       void this.#sample();
-      if (this.reader.isShared) this.#warnOfSkew(queue);
+      if (this.reader.store.isShared) this.#skew.check(queue);
       this.start(queue);
     }, this.activity.stepMs);
-  }
-
-  #warnOfSkew(queue: FairQueue): void {
-    const skewMs = Math.round(clockSkewMs(queue));
-    if (Math.abs(skewMs) <= SKEW_WARN_MS || this.#skewThrottle.take() === undefined) return;
-    this.#init.log.warn(
-      "the clock of this machine differs from the clock of the store: leases and waits use the store's, the times in this log do not",
-      { skewMs },
-    );
   }
 
   async #sample(): Promise<void> {
@@ -102,6 +82,139 @@ export class Telemetry {
       if (!this.#isStoreSilent) this.#init.log.warn("the history has a gap: the store could not be read", { error });
       this.#isStoreSilent = true;
     }
+  }
+}
+
+/** Counts of values by upper bound. The bounds are fixed; observing allocates nothing. */
+export class Histogram {
+  readonly bounds: readonly number[];
+  /** One count for each bound, and one for all larger values; not cumulative. */
+  readonly counts: Float64Array;
+  sum = 0;
+
+  constructor(buckets: readonly Bucket[]) {
+    this.bounds = buckets.map(([bound]) => bound);
+    this.counts = new Float64Array(buckets.length + 1);
+  }
+
+  observe(value: number): void {
+    let at = 0;
+    while (at < this.bounds.length && value > (this.bounds[at] as number)) at++;
+    this.counts[at] = (this.counts[at] as number) + 1;
+    this.sum += value;
+  }
+}
+
+type Observer = (event: QueueEvent) => void;
+
+/**
+ * Counts as things happen, for the metrics that are not read from elsewhere. Each has a count or a histogram for each
+ * value of its label, and `""` if it has none. Observing an event costs a few additions and allocates nothing.
+ */
+class Instruments {
+  readonly #series = new Map<MetricId, Map<string, number | Histogram>>();
+  readonly #observers = new Map<string, Observer[]>();
+  /** Gets every value of a histogram, too. */
+  recorded: ((id: MetricId, value: number, label: string) => void) | undefined;
+
+  constructor() {
+    for (const [id, metric] of Object.entries<Metric>(METRICS)) this.#prepare(id as MetricId, metric);
+  }
+
+  observe(event: QueueEvent): void {
+    for (const observe of this.#observers.get(event.type) ?? []) observe(event);
+  }
+
+  count(id: MetricId, label = ""): void {
+    const counts = this.#series.get(id) as Map<string, number>;
+    counts.set(label, (counts.get(label) ?? 0) + 1);
+  }
+
+  record(id: MetricId, value: number, label = ""): void {
+    const histograms = this.#series.get(id) as Map<string, Histogram>;
+    let histogram = histograms.get(label);
+    if (histogram === undefined) {
+      histogram = new Histogram(METRICS[id].buckets ?? []);
+      histograms.set(label, histogram);
+    }
+    histogram.observe(value);
+    this.recorded?.(id, value, label);
+  }
+
+  series(id: MetricId): Iterable<Series> {
+    return this.#series.get(id) ?? [];
+  }
+
+  #prepare(id: MetricId, { kind, labels, values = [], read, counts = {}, times = {}, buckets = [] }: Metric): void {
+    if (read !== undefined) return;
+    const shown = labels.length === 0 ? [""] : values;
+    this.#series.set(id, new Map(shown.map((label) => [label, kind === "histogram" ? new Histogram(buckets) : 0])));
+    for (const [type, label] of Object.entries(counts)) {
+      const labelOf = typeof label === "string" ? () => label : (label as (event: QueueEvent) => string | undefined);
+      this.#on(type, (event) => {
+        const found = labelOf(event);
+        if (found !== undefined) this.count(id, found);
+      });
+    }
+    for (const [type, field] of Object.entries(times))
+      this.#on(type, (event) => {
+        const ms = event[field as keyof QueueEvent] as number | undefined;
+        if (ms !== undefined) this.record(id, ms / 1000);
+      });
+  }
+
+  #on(type: string, observer: Observer): void {
+    this.#observers.set(type, [...(this.#observers.get(type) ?? []), observer]);
+  }
+}
+
+/** The store with timing. It returns the answers of the store, and measuring delays nothing. */
+class MeteredStore implements HostStore {
+  readonly isShared: boolean;
+  readonly #store: HostStore;
+  readonly #instruments: Instruments;
+
+  constructor(store: HostStore, instruments: Instruments) {
+    this.isShared = store.isShared;
+    this.#store = store;
+    this.#instruments = instruments;
+  }
+
+  commit: HostStore["commit"] = (commit) => {
+    const { puts, dels } = commit.changes;
+    this.#instruments.record("changed", puts.length + dels.length);
+    return this.#timed("commit", () => this.#store.commit(commit), this.#countRefusal);
+  };
+
+  read: HostStore["read"] = (host, since) => this.#timed("read", () => this.#store.read(host, since));
+  beat: HostStore["beat"] = (beat) => this.#timed("beat", () => this.#store.beat(beat));
+  peek: HostStore["peek"] = (hosts) => this.#timed("peek", () => this.#store.peek(hosts));
+  hostKeys: HostStore["hostKeys"] = () => this.#timed("hostKeys", () => this.#store.hostKeys());
+  totals: HostStore["totals"] = () => this.#timed("totals", () => this.#store.totals());
+  instances: HostStore["instances"] = () => this.#timed("instances", () => this.#store.instances());
+  cleanup: HostStore["cleanup"] = (request) => this.#timed("cleanup", () => this.#store.cleanup(request));
+
+  watch(instance: string, listener: (notice: CommitNotice) => void): () => void {
+    return this.#store.watch(instance, (notice) => {
+      this.#instruments.count("notifications");
+      listener(notice);
+    });
+  }
+
+  readonly #countRefusal = (reply: CommitReply): void => {
+    if (!reply.isOk) this.#instruments.count("commitRefusals", reply.reason);
+  };
+
+  #timed<A>(operation: StoreOperation, call: () => A, onAnswer?: (answer: Awaited<A>) => void): A {
+    const startedAt = performance.now();
+    const answered = (answer: Awaited<A>) => {
+      this.#instruments.record("store", (performance.now() - startedAt) / 1000, operation);
+      onAnswer?.(answer);
+    };
+    const answer = call();
+    if (answer instanceof Promise) answer.then(answered, () => this.#instruments.count("storeErrors", operation));
+    else answered(answer as Awaited<A>);
+    return answer;
   }
 }
 

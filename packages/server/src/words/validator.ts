@@ -7,7 +7,7 @@ export interface FieldProblem {
   readonly message: string;
 }
 
-type Checked<T> = { readonly value: T } | { readonly problems: readonly FieldProblem[] };
+export type Checked<T> = { readonly value: T } | { readonly problems: readonly FieldProblem[] };
 
 /** Checks values of one schema. */
 export interface Validator<T> {

@@ -30,7 +30,7 @@ function journaled(compactAfterBytes: number) {
           life = await start();
           return life.store;
         },
-        // RESTORE3 of `restore.ts`: no client has a poll open at the new process.
+        // RESTORE3 of `entry.ts`: no client has a poll open at the new process.
         afterRestart: (record: BookRecord) => (record.kind === "waiter" ? { ...record, awayAt: clock.now() } : record),
         close: async () => {
           await life.close();

@@ -7,12 +7,20 @@ import {
 } from "@slotkeeper/protocol";
 import { FirstCallSchema, PollSchema } from "@slotkeeper/protocol/schemas";
 import type { BeginRequest, CallSignal } from "@slotkeeper/queue";
-import { type HostDirectory, type NamedHost, NO_HOST, namedHost } from "../../queue/host-key.ts";
+import { type HostDirectory, type NamedHost, NO_HOST, namedHost } from "../../queue/names.ts";
 import { type FieldProblem, validator } from "../../words/validator.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
-import { type Exchange, fieldsOf, type Headers, type JsonObject } from "../exchange.ts";
-import { rateLimitHeaders, refusalOf, wireAnswer } from "../wire-answer.ts";
+import {
+  badFields,
+  type Exchange,
+  fieldsOf,
+  type Headers,
+  type JsonObject,
+  refusalOf,
+  wireAnswer,
+} from "../exchange.ts";
+import { rateLimitHeaders } from "../rate-limit.ts";
 
 const firstCall = validator(FirstCallSchema);
 const poll = validator(PollSchema);
@@ -71,10 +79,7 @@ function pollOn(exchange: Exchange, body: JsonObject, context: CallerContext): A
 function begin(exchange: Exchange, body: JsonObject, context: CallerContext): Answered {
   const call = body as FirstCall;
   const named = nameOf(call, context.live.hosts);
-  if ("errors" in named) {
-    exchange.problem("BAD_FIELDS", undefined, named);
-    return undefined;
-  }
+  if ("errors" in named) return badFields(exchange, ...named.errors);
   if (context.refusals.refusesHost(exchange, named.host, context)) return undefined;
   // The name finds the session again: when the request is repeated, and when a waiting call is asked again at a stop.
   const sessionId = isGiven(call.requestId)

@@ -2,14 +2,14 @@ import { LIVE_LIMITS, type LiveLimitKey, SEMAPHORE_PREFIX, sumOfFloors } from "@
 import { BreakerCallSchema, LiveLimitsSchema, PauseCallSchema } from "@slotkeeper/protocol/schemas";
 import type { LiveLimits, Operation } from "@slotkeeper/queue";
 import type { LogFields } from "../../log/logger.ts";
-import type { NamedHost } from "../../queue/host-key.ts";
 import { NO_LIMIT } from "../../queue/host-settings.ts";
+import type { NamedHost } from "../../queue/names.ts";
 import { nearestFirst } from "../../words/near-match.ts";
-import { type FieldProblem, validator } from "../../words/validator.ts";
+import { type Checked, type FieldProblem, validator } from "../../words/validator.ts";
 import { type AuditedAction, audit } from "../audit.ts";
 import type { OperatorContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
-import type { Exchange } from "../exchange.ts";
+import { badFields, type Exchange } from "../exchange.ts";
 import { operatorsHost, segmentOf, slotNamed, unknownHost } from "../path-host.ts";
 import { withinPatience } from "../store-patience.ts";
 
@@ -18,18 +18,16 @@ const breakerCall = validator(BreakerCallSchema);
 const pauseCall = validator(PauseCallSchema);
 
 export const limits: Handler<OperatorContext> = async (exchange, context, body) => {
-  const checked = limitsCall.check(body);
-  const errors = "problems" in checked ? checked.problems.map(withKnownLimits) : [];
-  const named = hostIn(exchange, context, errors);
-  if (named === undefined || "problems" in checked) return;
+  const call = callOf(exchange, context, limitsCall.check(body), withKnownLimits);
+  if (call === undefined) return;
+  const { named, value } = call;
   if (named.hostname?.startsWith(SEMAPHORE_PREFIX) === true) {
     const message = "The users of a named semaphore choose its number of slots: live limits cannot be set for it";
-    exchange.problem("BAD_FIELDS", undefined, { errors: [{ field: "host", message }] });
-    return;
+    return badFields(exchange, { field: "host", message });
   }
-  const operation: Operation = { kind: "limits", ...named, limits: liveLimits(checked.value) };
-  await act(exchange, context, "limits", operation, { ...named, limits: { ...checked.value } }, () =>
-    tooFewSlots(checked.value.maxSlotPerHost, named, context),
+  const operation: Operation = { kind: "limits", ...named, limits: liveLimits(value) };
+  await act(exchange, context, "limits", operation, { ...named, limits: { ...value } }, () =>
+    tooFewSlots(value.maxSlotPerHost, named, context),
   );
 };
 
@@ -55,19 +53,19 @@ async function tooFewSlots(
 }
 
 export const breaker: Handler<OperatorContext> = async (exchange, context, body) => {
-  const checked = breakerCall.check(body);
-  const named = hostIn(exchange, context, "problems" in checked ? checked.problems : []);
-  if (named === undefined || "problems" in checked) return;
-  const { state } = checked.value;
+  const call = callOf(exchange, context, breakerCall.check(body));
+  if (call === undefined) return;
+  const { named, value } = call;
+  const { state } = value;
   const operation: Operation = { kind: "breaker", ...named, isOpen: state === "open" };
   await act(exchange, context, "breaker", operation, { ...named, state });
 };
 
 export const pause: Handler<OperatorContext> = async (exchange, context, body) => {
-  const checked = pauseCall.check(body);
-  const named = hostIn(exchange, context, "problems" in checked ? checked.problems : []);
-  if (named === undefined || "problems" in checked) return;
-  const { paused } = checked.value;
+  const call = callOf(exchange, context, pauseCall.check(body));
+  if (call === undefined) return;
+  const { named, value } = call;
+  const { paused } = value;
   await act(exchange, context, "pause", { kind: "pause", ...named, isPaused: paused }, { ...named, paused });
 };
 
@@ -76,8 +74,7 @@ export const revoke: Handler<OperatorContext> = async (exchange, context) => {
   const named = slotNamed(text);
   if (named === undefined) {
     const message = `Expected \`id\` to be \`<host>.<fence>\`, as the state shows it, got ${JSON.stringify(text)}`;
-    exchange.problem("BAD_FIELDS", undefined, { errors: [{ field: "id", message }] });
-    return;
+    return badFields(exchange, { field: "id", message });
   }
   await act(exchange, context, "revoke", { kind: "revoke", ...named }, { slot: text });
 };
@@ -99,13 +96,17 @@ function liveLimits(call: { readonly [K in LiveLimitKey]?: number }): LiveLimits
   return Object.fromEntries(given.map(({ key, field }) => [field, call[key] === 0 ? NO_LIMIT : call[key]]));
 }
 
-/** The host of the path; `undefined` if a problem was already answered. */
-function hostIn(exchange: Exchange, context: OperatorContext, known: readonly FieldProblem[]): NamedHost | undefined {
-  const found = operatorsHost(exchange, segmentOf(exchange, 1) ?? "", context);
-  const errors = [...known, ...("errors" in found ? found.errors : [])];
-  if (errors.length === 0 && !("errors" in found)) return found;
-  exchange.problem("BAD_FIELDS", undefined, { errors });
-  return undefined;
+/** The host of the path and the fields of the body; `undefined` if a problem was already answered. */
+function callOf<T>(
+  exchange: Exchange,
+  context: OperatorContext,
+  checked: Checked<T>,
+  explained = (problem: FieldProblem) => problem,
+): { readonly named: NamedHost; readonly value: T } | undefined {
+  const named = operatorsHost(exchange, segmentOf(exchange, 1) ?? "", context);
+  if ("value" in checked && !("errors" in named)) return { named, value: checked.value };
+  const ofFields = "problems" in checked ? checked.problems.map(explained) : [];
+  return badFields(exchange, ...ofFields, ...("errors" in named ? named.errors : []));
 }
 
 async function act(
@@ -124,10 +125,7 @@ async function act(
       return;
     }
     const found = await problem?.();
-    if (found !== undefined) {
-      exchange.problem("BAD_FIELDS", undefined, { errors: [found] });
-      return;
-    }
+    if (found !== undefined) return badFields(exchange, found);
     isDone = await withinPatience(context.queue.operate(operation));
   } catch (error) {
     audit(context, exchange, action, { ...fields, outcome: "failed" });

@@ -1,11 +1,11 @@
 import type { ReleaseCall, ReleaseReply } from "@slotkeeper/protocol";
 import { CancelSchema, ReleaseSchema, RenewSchema, ReportSchema } from "@slotkeeper/protocol/schemas";
 import type { ReleaseAccepted } from "@slotkeeper/queue";
-import { NO_HOST, namedHost } from "../../queue/host-key.ts";
+import { NO_HOST, namedHost } from "../../queue/names.ts";
 import { type FieldProblem, fieldName, validator } from "../../words/validator.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
-import { type Exchange, fieldsOf, type JsonObject } from "../exchange.ts";
+import { badFields, type Exchange, fieldsOf, type JsonObject } from "../exchange.ts";
 import { withinPatience } from "../store-patience.ts";
 
 const releaseCall = validator(ReleaseSchema);
@@ -23,10 +23,7 @@ export const release: Handler<CallerContext> = async (exchange, { queue, traces 
   const checked = releaseCall.check(body);
   const problems = "problems" in checked ? checked.problems : NO_PROBLEMS;
   const errors = problems.filter(({ field }) => field === "slotToken");
-  if (errors.length > 0) {
-    exchange.problem("BAD_FIELDS", undefined, { errors });
-    return;
-  }
+  if (errors.length > 0) return badFields(exchange, ...errors);
   // A slot that is not released costs more than an invalid field. The engine ignores the invalid amounts in `used`.
   const bad = problems.map(({ field }) => field);
   const call = (bad.length === 0 ? body : without(body, bad)) as ReleaseCall;
@@ -100,10 +97,7 @@ export const report: Handler<CallerContext> = async (exchange, context, body) =>
   const fields = fieldsOf(exchange, body, reportCall);
   if (fields === undefined) return;
   const named = namedHost(fields, live.hosts) ?? NO_HOST;
-  if ("field" in named) {
-    exchange.problem("BAD_FIELDS", undefined, { errors: [named] });
-    return;
-  }
+  if ("field" in named) return badFields(exchange, named);
   const { host, hostname } = named;
   if (refusals.refusesHost(exchange, host, context)) return;
   try {

@@ -1,10 +1,12 @@
-import type { ServiceState } from "@slotkeeper/protocol";
+import type { ServiceHistory, ServiceState } from "@slotkeeper/protocol";
 import type { BudgetView, HostSnapshot } from "@slotkeeper/queue";
 import { mapInTurns, sortInTurns } from "../../platform/clock.ts";
+import { HistoryRing } from "../../telemetry/history-ring.ts";
 import { hostRow } from "../../telemetry/live-frame.ts";
 import type { FieldProblem } from "../../words/validator.ts";
 import type { OperatorContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
+import { badFields } from "../exchange.ts";
 import { operatorsHost } from "../path-host.ts";
 
 type HostState = ServiceState["hosts"][number];
@@ -35,12 +37,12 @@ export const state: Handler<OperatorContext> = async (exchange, context) => {
   const text = query.get("host");
   const only = text === null ? undefined : operatorsHost(exchange, text, context);
   if (only !== undefined && "errors" in only) errors.push(...only.errors);
-  if (errors.length > 0) return exchange.problem("BAD_FIELDS", undefined, { errors });
+  if (errors.length > 0) return badFields(exchange, ...errors);
   try {
     const [page, sums, { waiting }] = await Promise.all([
       pageOf(only !== undefined && "host" in only ? only.host : undefined, { offset, limit }, context),
       presence.sums(),
-      telemetry.reader.totals(),
+      telemetry.reader.store.totals(),
     ]);
     const { at, counts, unsent } = queue.overview();
     const hosts = await mapInTurns(page.keys, HOSTS_PER_TURN, (key) =>
@@ -80,7 +82,7 @@ async function pageOf(only: string | undefined, range: PageRange, context: Opera
   const { queue, telemetry } = context;
   const { offset, limit } = range;
   if (only === undefined) {
-    const known = await sortInTurns([...(await telemetry.reader.keys()), ...queue.newHostKeys()]);
+    const known = await sortInTurns([...(await telemetry.reader.store.hostKeys()), ...queue.newHostKeys()]);
     const keys = known.slice(offset, offset + limit);
     return { total: known.length, keys, stored: await telemetry.reader.hosts(keys) };
   }
@@ -148,3 +150,41 @@ function wholeNumber(
   });
   return fallback;
 }
+
+/** The last 15 minutes. A host that is not tracked has an empty history, and is tracked from now on. */
+export const history: Handler<OperatorContext> = (exchange, context) => {
+  const { activity } = context.telemetry;
+  const text = exchange.query.get("host");
+  const found = text === null ? undefined : operatorsHost(exchange, text, context);
+  if (found !== undefined && "errors" in found) return badFields(exchange, ...found.errors);
+  const at = context.now();
+  const columns = activity.history(found?.host);
+  exchange.json({
+    at,
+    stepMs: activity.stepMs,
+    ...(found === undefined ? {} : { host: found.host }),
+    isTracked: columns !== undefined,
+    ...(columns ?? new HistoryRing(at).read(at)),
+  } satisfies ServiceHistory);
+};
+
+export const instances: Handler<OperatorContext> = async (exchange, context) => {
+  const { presence, log } = context;
+  try {
+    exchange.json({ at: context.now(), ...(await presence.read()) });
+  } catch (error) {
+    log.warn("the instances could not be read", { requestId: exchange.id, error });
+    exchange.problem("UNAVAILABLE");
+  }
+};
+
+export const events: Handler<OperatorContext> = (exchange, { telemetry, instance, version, live }) => {
+  const { hub } = telemetry;
+  if (hub.isFull) {
+    exchange.problem("NOT_READY", "Too many clients listen already, or the service is stopping");
+    return;
+  }
+  // A proxy that buffers would delay the events.
+  const stream = exchange.stream("text/event-stream", { "Cache-Control": "no-store", "X-Accel-Buffering": "no" });
+  if (stream !== undefined) hub.add(stream, { instance, version, configVersion: live.config.version });
+};

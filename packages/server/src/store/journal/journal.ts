@@ -1,8 +1,8 @@
 import type { Clock } from "slotkeeper";
-import type { AppendFile, JournalDisk } from "./disk.ts";
 import { encodeEntry, type JournalEntry } from "./entry.ts";
 import { JournalReplacedError, StoreUnwritableError } from "./errors.ts";
 import { encodeFirstLine, encodeFrame } from "./frame.ts";
+import type { AppendFile, JournalDisk } from "./node-disk.ts";
 
 export interface JournalInit {
   readonly disk: JournalDisk;

@@ -1,5 +1,5 @@
 import { type HostStore, type KeptCommit, MemoryStore, type MemoryStoreOptions } from "@slotkeeper/queue";
-import { isDeferrable } from "./deferrable.ts";
+import { isDeferrable } from "./entry.ts";
 import type { Journal } from "./journal.ts";
 
 /**
@@ -10,7 +10,7 @@ import type { Journal } from "./journal.ts";
  *     really existed.
  * JSTORE2  While the journal cannot be written, nothing is accepted.
  * JSTORE3  A call that fails may have taken effect, and repeating it is safe (P8).
- * JSTORE4  One exception to JSTORE1: a commit that only records waiters and use (`deferrable.ts`) is answered at once. It is
+ * JSTORE4  One exception to JSTORE1: a commit that only records waiters and use (`isDeferrable`) is answered at once. It is
  *     written with the next sync, at most `DEFER_MS` later.
  */
 export class JournaledStore implements HostStore {
@@ -54,16 +54,12 @@ export class JournaledStore implements HostStore {
   async #answer<T>(call: () => T | Promise<T>): Promise<T> {
     this.#journal.admit();
     const answer = call();
-    if (this.#takeAppended() === "deferrable") return answer;
+    const appended = this.#appended;
+    this.#appended = "nothing";
+    if (appended === "deferrable") return answer;
     const kept = this.#journal.kept();
     if (kept !== undefined) await kept;
     return answer;
-  }
-
-  #takeAppended(): Appended {
-    const appended = this.#appended;
-    this.#appended = "nothing";
-    return appended;
   }
 
   #append(kept: KeptCommit): void {

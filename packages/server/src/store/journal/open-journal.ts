@@ -3,16 +3,14 @@ import { basename, dirname, join } from "node:path";
 import type { HostStore } from "@slotkeeper/queue";
 import type { Clock } from "slotkeeper";
 import { systemWords } from "../../words/system-words.ts";
-import type { JournalDisk } from "./disk.ts";
-import { decodeEntries, snapshotOf } from "./entry.ts";
+import { decodeEntries, Restored, snapshotOf } from "./entry.ts";
 import { JournalCorruptError, JournalFormatError, JournalPathError } from "./errors.ts";
 import { FORMAT, FrameDamage, type Frames, OtherFormat, readFrames } from "./frame.ts";
 import { Journal, type JournalEvent, type JournalHealth } from "./journal.ts";
 import { JournaledStore } from "./journaled-store.ts";
-import { NodeDisk, regularFile } from "./node-disk.ts";
+import { type JournalDisk, NodeDisk, regularFile } from "./node-disk.ts";
 import { bootId } from "./process-identity.ts";
 import { ProcessLock } from "./process-lock.ts";
-import { Restored } from "./restore.ts";
 import { aheadOf, ResumedClock, type Uptime } from "./resumed-clock.ts";
 
 /** Options of `openJournaledMemoryStore`. */

@@ -137,9 +137,9 @@ const NO_ROOM: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 const NAMELESS: ProcessIdentity = { id: "", pid: 0, startedAt: "", place: "", host: "" };
 
 /** A description of the process that holds the lock of this path, or `undefined` if there is none. Changes nothing. */
-export async function lockHolder(path: string, beatMs = BEAT_MS): Promise<string | undefined> {
+export async function lockHolder(path: string): Promise<string | undefined> {
   const self = await thisProcess();
-  const other = await livingHolder(path, self, beatMs, async () => {});
+  const other = await livingHolder(path, self, BEAT_MS, async () => {});
   return other === undefined ? undefined : holderName(other, self);
 }
 

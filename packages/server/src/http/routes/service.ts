@@ -1,9 +1,13 @@
+import { openApiDocument, type RouteName } from "@slotkeeper/protocol/schemas";
 import { ConfigError, ControllerError } from "../../config/errors.ts";
+import { scrape } from "../../telemetry/scrape.ts";
 import { audit } from "../audit.ts";
-import type { InternalContext } from "../context.ts";
-import type { Handler } from "../dispatch.ts";
+import type { InternalContext, Live, ServiceContext } from "../context.ts";
+import { asset, home } from "../dashboard.ts";
+import { type Handler, Router } from "../dispatch.ts";
+import { CALLER_ROUTES, OPERATOR_ROUTES } from "../routes.ts";
 
-export const health: Handler<InternalContext> = (exchange, { live, reportedInstance, version }) => {
+const health: Handler<InternalContext> = (exchange, { live, reportedInstance, version }) => {
   const { identity } = live.config.settings;
   exchange.empty(204, {
     "X-App-Name": headerText(identity.appName),
@@ -23,7 +27,7 @@ function headerText(text: string): string {
   return Buffer.from(text.replaceAll(/\p{Cc}/gu, "?")).toString("latin1");
 }
 
-export const refresh: Handler<InternalContext> = async (exchange, context) => {
+const refresh: Handler<InternalContext> = async (exchange, context) => {
   try {
     await context.refresh();
     audit(context, exchange, "refresh", { outcome: "done", version: context.live.config.version });
@@ -38,7 +42,7 @@ export const refresh: Handler<InternalContext> = async (exchange, context) => {
 };
 
 /** Runs each step even if another one fails. The answer names the steps that failed. */
-export const flush: Handler<InternalContext> = async (exchange, context) => {
+const flush: Handler<InternalContext> = async (exchange, context) => {
   const { log } = context;
   const { swept, failures } = await context.flush();
   for (const { step, error } of failures) log.warn("flush: a step failed", { requestId: exchange.id, step, error });
@@ -53,3 +57,45 @@ export const flush: Handler<InternalContext> = async (exchange, context) => {
     );
   }
 };
+
+const livez: Handler<ServiceContext> = (exchange) => exchange.json({ status: "ok" });
+
+const readyz: Handler<ServiceContext> = async (exchange, { readiness }) => {
+  const outcome = await readiness.read();
+  if (!outcome.isReady) exchange.problem("NOT_READY", outcome.detail, { reason: outcome.reason });
+  else if (outcome.weaknesses.length === 0) exchange.json({ status: "ok" });
+  else exchange.json({ status: "ok", degraded: outcome.weaknesses });
+};
+
+/** The document in bytes, made once for each configuration that is in use. */
+const documents = new WeakMap<Live, Buffer>();
+
+const openapi: Handler<ServiceContext> = (exchange, { live, version }) => {
+  let bytes = documents.get(live);
+  if (bytes === undefined) {
+    bytes = Buffer.from(JSON.stringify(openApiDocument({ version, header: live.config.settings.authHeader })));
+    documents.set(live, bytes);
+  }
+  exchange.send(200, "application/json", bytes);
+};
+
+const metrics: Handler<ServiceContext> = async (exchange, context) => {
+  exchange.send(200, "text/plain; version=0.0.4; charset=utf-8", await scrape(context));
+};
+
+/** All routes of the contract: those of callers and operators, and those that need this process. */
+const SERVICE_ROUTES = {
+  ...CALLER_ROUTES,
+  ...OPERATOR_ROUTES,
+  health,
+  refresh,
+  flush,
+  metrics,
+  livez,
+  readyz,
+  openapi,
+  home,
+  asset,
+} satisfies Record<RouteName, Handler<ServiceContext>>;
+
+export const SERVICE_ROUTER = new Router<ServiceContext>(SERVICE_ROUTES);
