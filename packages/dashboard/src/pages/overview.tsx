@@ -54,8 +54,7 @@ export function SlotsTile({
     <Tile title="Slots in use" value={count(inFlight)} unit={`of ${count(limit)}`} note={note}>
       <LineChart
         label="Slots in use"
-        at={past.at}
-        stepMs={past.stepMs}
+        past={past}
         unit={COUNT}
         lines={[
           { label: "in use", colour: "use", values: past.inFlight, isFilled: true },
@@ -71,8 +70,7 @@ export function WaitingTile({ waiting, past, note }: { waiting: number; past: Se
     <Tile title="Waiting" value={count(waiting)} unit={waiting === 1 ? "session" : "sessions"} note={note}>
       <LineChart
         label="Sessions waiting"
-        at={past.at}
-        stepMs={past.stepMs}
+        past={past}
         unit={COUNT}
         lines={[{ label: "waiting", colour: "wait", values: past.waiters, isFilled: true }]}
       />
@@ -91,8 +89,7 @@ export function GrantsTile({ past }: { past: ServiceHistory }) {
     >
       <LineChart
         label="Grants per second"
-        at={past.at}
-        stepMs={past.stepMs}
+        past={past}
         unit={RATE}
         lines={[{ label: "granted", colour: "grant", values: complete(perSecond), isFilled: true }]}
       />
@@ -111,8 +108,7 @@ export function WaitsTile({ past }: { past: ServiceHistory }) {
     >
       <LineChart
         label="Wait before a grant"
-        at={past.at}
-        stepMs={past.stepMs}
+        past={past}
         unit={DURATION}
         lines={[
           { label: "median (p50)", colour: "median", values: past.waitP50Ms },
@@ -144,8 +140,7 @@ function RejectedTile({ past }: { past: ServiceHistory }) {
       <LineChart
         label={`Rejected sessions, in each ${per}`}
         per={per}
-        at={past.at}
-        stepMs={past.stepMs}
+        past={past}
         unit={COUNT}
         lines={reasons.map((line) => ({ ...line, values: complete(line.values) }))}
       />

@@ -1,4 +1,3 @@
-import type uPlot from "uplot";
 import { count, duration, rate } from "../format.ts";
 
 /** The scale of an axis: its labels, its possible steps, and its smallest maximum. */
@@ -24,7 +23,3 @@ export const DURATION: Unit = {
   steps: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 20e3, 30e3, 60e3, 120e3, 300e3, 600e3],
   least: 10,
 };
-
-/** As wide as its longest label. */
-export const axisWidth: uPlot.Axis.Size = (_plot, values) =>
-  Math.max(20, ...(values ?? []).map((text) => text.length * 7 + 12));
