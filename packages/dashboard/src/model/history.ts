@@ -2,30 +2,19 @@ import { type Signal, signal } from "@preact/signals";
 import type { ServiceHistory } from "@slotkeeper/protocol";
 import { read } from "../api/call.ts";
 import { duration } from "../format.ts";
-import { link } from "./connection.ts";
+import { whileLive } from "./connection.ts";
 
 const EVERY_MS = 5_000;
 
 /** The last 15 minutes of all hosts, or of one, read again with every step. Call the second value to stop. */
 export function watchHistory(host?: string): [Signal<ServiceHistory | undefined>, () => void] {
   const history = signal<ServiceHistory | undefined>(undefined);
-  const stop = new AbortController();
   const query = host === undefined ? "" : `?by=key&host=${encodeURIComponent(host)}`;
-  const load = async () => {
-    if (link.peek().phase !== "live") return;
+  const load = async (signal: AbortSignal) => {
     // The connection shows the failure. The last data stays until the next read succeeds.
-    history.value = await read<ServiceHistory>(`/history${query}`, stop.signal).then(fromStart, () => history.peek());
+    history.value = await read<ServiceHistory>(`/history${query}`, signal).then(fromStart, () => history.peek());
   };
-  const timer = setInterval(() => void load(), EVERY_MS);
-  const unsubscribe = link.subscribe(() => void load());
-  return [
-    history,
-    () => {
-      clearInterval(timer);
-      unsubscribe();
-      stop.abort();
-    },
-  ];
+  return [history, whileLive(EVERY_MS, (signal) => void load(signal))];
 }
 
 /** Two points make a line. */

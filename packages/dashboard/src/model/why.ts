@@ -1,8 +1,8 @@
 import { type WaitCause, waitCause } from "@slotkeeper/protocol";
 import { nameOfBucket, seconds } from "../format.ts";
-import { breakerLeft } from "./breaker.ts";
 import { forecastWords } from "./forecast.ts";
 import type { HostState, SessionState, SlotState } from "./host-watch.ts";
+import { breakerLeft } from "./load.ts";
 
 /** Why a session waits, as text for the person on call. The cells of the slots show who holds them. */
 export interface Why extends WaitCause {

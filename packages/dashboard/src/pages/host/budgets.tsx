@@ -1,6 +1,7 @@
 import { type BudgetState, refillWords, unitsOf } from "@slotkeeper/protocol";
 import { duration, plural } from "../../format.ts";
 import type { HostState, SessionState } from "../../model/host-watch.ts";
+import { Card } from "../../ui/card.tsx";
 
 interface BudgetsProps {
   readonly host: HostState;
@@ -12,17 +13,13 @@ interface BudgetsProps {
 export function Budgets({ host: { budgets = [] }, session }: BudgetsProps) {
   if (budgets.length === 0) return null;
   return (
-    <section class="card" aria-labelledby="budgets-title">
-      <div class="card-head">
-        <h2 id="budgets-title">Budgets</h2>
-        <p class="quiet">{plural(budgets.length, "budget")}, in the whole fleet</p>
-      </div>
+    <Card name="budgets" title="Budgets" note={`${plural(budgets.length, "budget")}, in the whole fleet`}>
       <ul class="meters">
         {budgets.map((budget) => (
           <Budget key={budget.name} budget={budget} isAwaited={session?.blockedBy === `budget:${budget.name}`} />
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }
 

@@ -1,6 +1,7 @@
 import { unitsOf } from "@slotkeeper/protocol";
 import { count, duration, visible } from "../../format.ts";
 import type { HostState } from "../../model/host-watch.ts";
+import { Card } from "../../ui/card.tsx";
 
 type KeyState = HostState["keys"][number];
 type BudgetState = KeyState["budgets"][number];
@@ -12,11 +13,7 @@ const SHOWN = 10;
 export function BusiestKeys({ host: { keys } }: { host: HostState }) {
   if (keys.length === 0) return null;
   return (
-    <section class="card" aria-labelledby="keys-title">
-      <div class="card-head">
-        <h2 id="keys-title">Busiest keys</h2>
-        <p class="quiet">Requests with the same value share its slots and budgets.</p>
-      </div>
+    <Card name="keys" title="Busiest keys" note="Requests with the same value share its slots and budgets.">
       <table class="keys">
         <thead>
           <tr>
@@ -32,7 +29,7 @@ export function BusiestKeys({ host: { keys } }: { host: HostState }) {
           ))}
         </tbody>
       </table>
-    </section>
+    </Card>
   );
 }
 

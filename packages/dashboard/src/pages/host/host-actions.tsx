@@ -69,17 +69,14 @@ interface DialogProps {
 
 function PauseDialog({ host, refresh, close }: DialogProps) {
   const { isPaused } = host;
-  const change = async () => {
-    await act("POST", `/hosts/${encodeURIComponent(host.host)}/pause?by=key`, { paused: !isPaused });
-    refresh();
-  };
   return (
     <ConfirmDialog
       title={isPaused ? "Let this host go on?" : "Pause this host?"}
       verb={isPaused ? "Let it go on" : "Pause"}
       isDangerous={!isPaused}
       done={isPaused ? "The host grants slots again." : "The host is paused."}
-      act={change}
+      act={() => act("POST", `/hosts/${encodeURIComponent(host.host)}/pause?by=key`, { paused: !isPaused })}
+      refresh={refresh}
       close={close}
     >
       <HostName host={host} />
@@ -94,18 +91,15 @@ function PauseDialog({ host, refresh, close }: DialogProps) {
 
 function BreakerDialog({ host, isOpening, refresh, close }: DialogProps & { readonly isOpening: boolean }) {
   const verb = isOpening ? "Open the breaker" : "Close the breaker";
-  const change = async () => {
-    const path = `/hosts/${encodeURIComponent(host.host)}/breaker?by=key`;
-    await act("POST", path, { state: isOpening ? "open" : "closed" });
-    refresh();
-  };
+  const path = `/hosts/${encodeURIComponent(host.host)}/breaker?by=key`;
   return (
     <ConfirmDialog
       title={`${verb} of this host?`}
       verb={verb}
       isDangerous={isOpening}
       done={isOpening ? "The breaker is open." : "The breaker is closed."}
-      act={change}
+      act={() => act("POST", path, { state: isOpening ? "open" : "closed" })}
+      refresh={refresh}
       close={close}
     >
       <HostName host={host} />

@@ -4,6 +4,7 @@ import { count, duration, nameOfBucket, plural, seconds, timeOfDay, visible } fr
 import { CellPlaces } from "../../model/cell-places.ts";
 import type { HostState, HostView, SessionState, SlotState } from "../../model/host-watch.ts";
 import { isAwaited } from "../../model/why.ts";
+import { Card } from "../../ui/card.tsx";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { BucketName } from "../../ui/name.tsx";
 
@@ -31,13 +32,7 @@ export function SlotCells({ view, host, session, refresh }: SlotCellsProps) {
   const cells = places.current.arrange(slots, Math.min(grants, Math.max(MOST_CELLS, slots.length)));
   const hidden = Math.max(grants, cells.length) - Math.min(cells.length, MOST_CELLS);
   return (
-    <section class="card" aria-labelledby="slots-title">
-      <div class="card-head">
-        <h2 id="slots-title">Slots</h2>
-        <p class="quiet">
-          {count(inFlight)} of {count(limit)} in use, {count(free)} free
-        </p>
-      </div>
+    <Card name="slots" title="Slots" note={`${count(inFlight)} of ${count(limit)} in use, ${count(free)} free`}>
       <ul class="cells">
         {cells.slice(0, MOST_CELLS).map((slot, index) =>
           slot === undefined ? (
@@ -59,7 +54,7 @@ export function SlotCells({ view, host, session, refresh }: SlotCellsProps) {
       </ul>
       {hidden > 0 ? <p class="quiet">And {plural(hidden, "slot")} more.</p> : null}
       {revoked === undefined ? null : <Revoke slot={revoked} refresh={refresh} close={() => setRevoked(undefined)} />}
-    </section>
+    </Card>
   );
 }
 
@@ -118,17 +113,14 @@ function leaseText(endsInMs: number): string {
 }
 
 function Revoke({ slot, refresh, close }: { slot: SlotState; refresh: () => void; close: () => void }) {
-  const revoke = async () => {
-    await act("DELETE", `/slots/${encodeURIComponent(slot.slot)}`);
-    refresh();
-  };
   return (
     <ConfirmDialog
       title="Revoke this slot?"
       verb="Revoke the slot"
       isDangerous
       done="The slot was revoked."
-      act={revoke}
+      act={() => act("DELETE", `/slots/${encodeURIComponent(slot.slot)}`)}
+      refresh={refresh}
       close={close}
     >
       <dl class="facts">

@@ -3,6 +3,7 @@ import { now } from "../../model/clock.ts";
 import type { HostState, HostView, SessionState } from "../../model/host-watch.ts";
 import { waitingAt } from "../../model/load.ts";
 import { whyWaits } from "../../model/why.ts";
+import { Card } from "../../ui/card.tsx";
 import { BucketName, ShortId } from "../../ui/name.tsx";
 
 interface WhyPanelProps {
@@ -17,13 +18,16 @@ interface WhyPanelProps {
 export function WhyPanel({ session, isChosen, host, view }: WhyPanelProps) {
   const why = whyWaits(session, { host, sinceMs: now.value - view.seenAt });
   return (
-    <section class="card why" aria-labelledby="why-title">
-      <div class="card-head">
-        <h2 id="why-title">Why does {isChosen ? "this session" : "the first in the queue"} wait?</h2>
-        <p class="quiet">
+    <Card
+      name="why"
+      looks="why"
+      title={`Why does ${isChosen ? "this session" : "the first in the queue"} wait?`}
+      note={
+        <>
           Session <ShortId id={session.session} /> of <BucketName bucket={session.bucket} />
-        </p>
-      </div>
+        </>
+      }
+    >
       <p class="why-cause">{why.cause}</p>
       <p>{why.more}</p>
       <dl class="facts facts-row">
@@ -42,6 +46,6 @@ export function WhyPanel({ session, isChosen, host, view }: WhyPanelProps) {
           <dd>{why.forecast}</dd>
         </div>
       </dl>
-    </section>
+    </Card>
   );
 }
