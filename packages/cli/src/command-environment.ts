@@ -1,19 +1,9 @@
 import { KEY_VARIABLES } from "./variables.ts";
 
-interface Held {
-  /** The name of the semaphore or the host. */
-  readonly name: string;
-  readonly fence: number;
-}
-
 /**
- * The environment of the command that `exec` runs: this one, with the name and the fence of the slot. The keys of the
- * service are left out unless they are asked for, because the command rarely needs them and may log its environment.
+ * The environment for a command that `exec` runs. The keys of the service are left out unless they are asked for, because
+ * the command rarely needs them and may log its environment.
  */
-export function commandEnvironment({ name, fence }: Held, mayHaveKeys: boolean): NodeJS.ProcessEnv {
-  return { ...withoutKeys(mayHaveKeys), SLOTKEEPER_NAME: name, SLOTKEEPER_FENCE: String(fence) };
-}
-
 export function withoutKeys(mayHaveKeys: boolean): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([key]) => mayHaveKeys || !KEY_VARIABLES.includes(key));
   return Object.fromEntries(kept);

@@ -1,15 +1,8 @@
 import type { AcquireOptions, ServiceSlot, SlotClient } from "@slotkeeper/client";
+import type { Flags } from "./commands/command.ts";
+import type { NAME_OPTIONS, WAIT_OPTIONS } from "./commands/shared-options.ts";
 
-export interface WaitFlags {
-  readonly host?: string | undefined;
-  readonly bucket?: string | undefined;
-  readonly max?: string | undefined;
-  readonly width?: string | undefined;
-  readonly cost?: readonly string[] | undefined;
-  readonly key?: readonly string[] | undefined;
-  readonly class?: string | undefined;
-  readonly timeout?: string | undefined;
-}
+export type WaitFlags = Flags<typeof WAIT_OPTIONS>;
 
 /** Returns all problems at once, or `undefined` if there is none. */
 export function waitProblems(flags: WaitFlags): string | undefined {
@@ -32,7 +25,7 @@ export function waitProblems(flags: WaitFlags): string | undefined {
 }
 
 /** The same for the flags of `--name`. */
-export function nameProblems(flags: WaitFlags & { readonly slots?: string | undefined }): string | undefined {
+export function nameProblems(flags: WaitFlags & Flags<typeof NAME_OPTIONS>): string | undefined {
   const others = (["host", "max", "bucket", "cost", "key", "class"] as const).filter(
     (flag) => flags[flag] !== undefined,
   );

@@ -1,5 +1,5 @@
+import type { HostState } from "../operate/call-operator.ts";
 import { fitted } from "./fitted.ts";
-import type { HostRow } from "./read-service.ts";
 import { countOf, harmless, spanOf } from "./terminal-text.ts";
 import { nameOf, type SortKey, shownHosts, type TopModel, waitingAt } from "./top-model.ts";
 
@@ -16,7 +16,7 @@ interface Column {
   readonly title: string;
   readonly width: number;
   readonly side: "start" | "end";
-  readonly value: (row: HostRow) => string;
+  readonly value: (row: HostState) => string;
 }
 
 const COLUMNS: readonly Column[] = [
@@ -55,7 +55,7 @@ function spanOrDash(ms: number): string {
   return ms > 0 ? spanOf(ms) : "-";
 }
 
-export function breakerOf({ breaker, breakerEndsInMs }: HostRow): string {
+export function breakerOf({ breaker, breakerEndsInMs }: HostState): string {
   if (breaker !== "open") return breaker === "half-open" ? "testing" : "closed";
   return breakerEndsInMs === undefined ? "open" : `open ${spanOf(breakerEndsInMs)}`;
 }
@@ -73,7 +73,7 @@ function columnsFor(width: number): readonly Column[] {
 }
 
 /** Without room for the column, an open breaker replaces the use: nothing reaches such a host. */
-function cellOf(column: Column, row: HostRow, shown: readonly Column[]): string {
+function cellOf(column: Column, row: HostState, shown: readonly Column[]): string {
   const isHidden = row.breaker === "open" && !shown.some(({ key }) => key === "breaker");
   return column.key === "use" && isHidden ? "breaker open" : column.value(row);
 }

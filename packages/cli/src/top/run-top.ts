@@ -1,8 +1,9 @@
 import { constants } from "node:os";
+import { ServiceCallError } from "../call-service.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { draw, type Size } from "./draw.ts";
 import { afterKey, keysIn } from "./keys.ts";
-import { RefusedError, type ServiceReader } from "./read-service.ts";
+import type { ServiceReader } from "./read-service.ts";
 import { Screen } from "./screen.ts";
 import { FIRST_MODEL, type TopModel } from "./top-model.ts";
 
@@ -85,6 +86,6 @@ export class TopRun {
 }
 
 function problemOf(error: unknown): string {
-  if (error instanceof RefusedError) return error.message;
+  if (error instanceof ServiceCallError && error.status !== undefined) return error.message;
   return "No connection to the service: trying again. The figures may be old.";
 }
