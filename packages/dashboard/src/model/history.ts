@@ -30,9 +30,11 @@ function fromStart(history: ServiceHistory): ServiceHistory {
   return Object.fromEntries(columns) as ServiceHistory;
 }
 
-/** The rate per second over the last `seconds`, from complete steps. */
-export function ratePerSecond(counts: readonly number[], stepMs: number, seconds = 15): number {
-  const steps = Math.max(1, Math.round((seconds * 1000) / stepMs));
+const RATE_MS = 15_000;
+
+/** The rate per second over the last 15 seconds, from complete steps. */
+export function ratePerSecond(counts: readonly number[], stepMs: number): number {
+  const steps = Math.max(1, Math.round(RATE_MS / stepMs));
   const lately = counts.slice(-1 - steps, -1);
   return lately.reduce((sum, count) => sum + count, 0) / ((lately.length * stepMs) / 1000);
 }

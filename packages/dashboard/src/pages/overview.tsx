@@ -39,17 +39,12 @@ function Numbers({ known, past }: { known: Totals; past: ServiceHistory }) {
   );
 }
 
-export function SlotsTile({
-  inFlight,
-  limit,
-  past,
-  note,
-}: {
-  inFlight: number;
-  limit: number;
-  past: ServiceHistory;
-  note: string;
-}) {
+interface TileProps {
+  readonly past: ServiceHistory;
+  readonly note: string;
+}
+
+export function SlotsTile({ inFlight, limit, past, note }: TileProps & { inFlight: number; limit: number }) {
   return (
     <Tile title="Slots in use" value={count(inFlight)} unit={`of ${count(limit)}`} note={note}>
       <LineChart
@@ -65,7 +60,7 @@ export function SlotsTile({
   );
 }
 
-export function WaitingTile({ waiting, past, note }: { waiting: number; past: ServiceHistory; note: string }) {
+export function WaitingTile({ waiting, past, note }: TileProps & { waiting: number }) {
   return (
     <Tile title="Waiting" value={count(waiting)} unit={waiting === 1 ? "session" : "sessions"} note={note}>
       <LineChart

@@ -43,7 +43,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
         <p class="problem" role="alert">
           {problem}
         </p>
-        <div class="dialog-buttons">
+        <div class="buttons">
           <button type="button" onClick={close}>
             Cancel
           </button>

@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<Share>[] = [
     class: "cell-positions cell-extra",
     cell: ({ positions, bucket }) => <Positions positions={positions} waiting={bucket.waiting} />,
   },
-  { title: "Slot time", class: "cell-number cell-time", cell: ({ usedMs }) => duration(usedMs) },
+  { title: "Slot time", class: "cell-number cell-time", cell: ({ bucket }) => duration(bucket.usedMs) },
   {
     title: "Fair share",
     class: "cell-number cell-extra",
@@ -35,7 +35,8 @@ const COLUMNS: readonly Column<Share>[] = [
   {
     title: "Against fair share",
     class: "cell-share",
-    cell: ({ usedMs, fairMs }) => (fairMs === undefined ? null : <Difference usedMs={usedMs} fairMs={fairMs} />),
+    cell: ({ bucket: { usedMs }, fairMs }) =>
+      fairMs === undefined ? null : <Difference usedMs={usedMs} fairMs={fairMs} />,
   },
 ];
 

@@ -1,6 +1,7 @@
 import { unitsOf } from "@slotkeeper/protocol";
 import { count, duration, visible } from "../../format.ts";
 import type { HostState } from "../../model/host-watch.ts";
+import { Bar } from "../../ui/bar.tsx";
 import { Card } from "../../ui/card.tsx";
 
 type KeyState = HostState["keys"][number];
@@ -67,13 +68,5 @@ function KeyBudget({ budget: { name, available, burst, limit, fullInMs } }: { bu
       {isInDebt ? null : <span class="quiet"> of {unitsOf(burst)} left</span>}
       <Bar share={isInDebt ? -available / limit : available / burst} isFull={isInDebt} />
     </div>
-  );
-}
-
-function Bar({ share, isFull }: { share: number; isFull: boolean }) {
-  return (
-    <span class="bar" aria-hidden="true" data-full={isFull}>
-      <i style={{ width: `${Math.min(1, share) * 100}%` }} />
-    </span>
   );
 }

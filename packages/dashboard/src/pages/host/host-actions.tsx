@@ -4,7 +4,7 @@ import { count, visible } from "../../format.ts";
 import type { HostState } from "../../model/host-watch.ts";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { HostName } from "../../ui/name.tsx";
-import { LimitsDialog } from "./limits-dialog.tsx";
+import { type HostDialogProps, LimitsDialog } from "./limits-dialog.tsx";
 
 type Open = "none" | "limits" | "open" | "close" | "pause";
 
@@ -16,7 +16,7 @@ export function HostActions({ host, refresh }: { host: HostState; refresh: () =>
   return (
     <div class="actions">
       <Limits host={host} />
-      <div class="actions-buttons">
+      <div class="buttons">
         {isSemaphore ? null : (
           <button type="button" onClick={() => setOpen("limits")}>
             Change limits…
@@ -61,13 +61,7 @@ function Origin({ of }: { of: string }) {
   return <span class="quiet">({words[of] ?? visible(of)})</span>;
 }
 
-interface DialogProps {
-  readonly host: HostState;
-  readonly refresh: () => void;
-  readonly close: () => void;
-}
-
-function PauseDialog({ host, refresh, close }: DialogProps) {
+function PauseDialog({ host, refresh, close }: HostDialogProps) {
   const { isPaused } = host;
   return (
     <ConfirmDialog
@@ -89,7 +83,7 @@ function PauseDialog({ host, refresh, close }: DialogProps) {
   );
 }
 
-function BreakerDialog({ host, isOpening, refresh, close }: DialogProps & { readonly isOpening: boolean }) {
+function BreakerDialog({ host, isOpening, refresh, close }: HostDialogProps & { readonly isOpening: boolean }) {
   const verb = isOpening ? "Open the breaker" : "Close the breaker";
   const path = `/hosts/${encodeURIComponent(host.host)}/breaker?by=key`;
   return (

@@ -4,14 +4,14 @@ import type { HostState } from "../../model/host-watch.ts";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { HostName } from "../../ui/name.tsx";
 
-interface LimitsDialogProps {
+export interface HostDialogProps {
   readonly host: HostState;
   readonly refresh: () => void;
   readonly close: () => void;
 }
 
 /** An empty field means "as configured": the service takes the whole set of live limits in one call. */
-export function LimitsDialog({ host, refresh, close }: LimitsDialogProps) {
+export function LimitsDialog({ host, refresh, close }: HostDialogProps) {
   const { maxSlotPerHost, maxSlotPerIp } = host.limits;
   const [perHost, setPerHost] = useState(liveText(maxSlotPerHost));
   const [perBucket, setPerBucket] = useState(liveText(maxSlotPerIp));

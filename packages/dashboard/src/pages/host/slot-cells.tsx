@@ -3,7 +3,7 @@ import { act } from "../../api/call.ts";
 import { count, duration, nameOfBucket, plural, seconds, timeOfDay, visible } from "../../format.ts";
 import { CellPlaces } from "../../model/cell-places.ts";
 import type { HostState, HostView, SessionState, SlotState } from "../../model/host-watch.ts";
-import { isAwaited } from "../../model/why.ts";
+import { Bar } from "../../ui/bar.tsx";
 import { Card } from "../../ui/card.tsx";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { BucketName } from "../../ui/name.tsx";
@@ -58,6 +58,13 @@ export function SlotCells({ view, host, session, refresh }: SlotCellsProps) {
   );
 }
 
+/** Whether the session waits for this slot in particular, because its own bucket or class holds it. */
+function isAwaited(slot: SlotState, session: SessionState | undefined): boolean {
+  if (session?.isAwake !== true) return false;
+  if (session.blockedBy === "class") return slot.class === session.class;
+  return session.blockedBy === "ip-limit" && slot.bucket === session.bucket;
+}
+
 interface CellProps {
   readonly number: number;
   readonly slot: SlotState;
@@ -90,9 +97,7 @@ function Cell({ number, slot, at, isAwaited, leaseMs, onRevoke }: CellProps) {
         </span>
         <span>{isReleased ? `frees in ${duration(endsInMs)}` : leaseText(endsInMs)}</span>
       </p>
-      <span class="bar" aria-hidden="true">
-        <i style={{ width: `${left * 100}%` }} />
-      </span>
+      <Bar share={left} />
       <button
         type="button"
         class="small"

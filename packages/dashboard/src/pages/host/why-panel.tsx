@@ -1,8 +1,9 @@
-import { count, duration } from "../../format.ts";
+import { waitCause } from "@slotkeeper/protocol";
+import { count, duration, nameOfBucket, seconds } from "../../format.ts";
 import { now } from "../../model/clock.ts";
+import { forecastWords } from "../../model/forecast.ts";
 import type { HostState, HostView, SessionState } from "../../model/host-watch.ts";
-import { waitingAt } from "../../model/load.ts";
-import { whyWaits } from "../../model/why.ts";
+import { breakerLeft, waitingAt } from "../../model/load.ts";
 import { Card } from "../../ui/card.tsx";
 import { BucketName, ShortId } from "../../ui/name.tsx";
 
@@ -16,7 +17,9 @@ interface WhyPanelProps {
 
 /** Why one session waits: the limit and the estimate. The cells above show the holders. */
 export function WhyPanel({ session, isChosen, host, view }: WhyPanelProps) {
-  const why = whyWaits(session, { host, sinceMs: now.value - view.seenAt });
+  // The countdown continues between two answers.
+  const left = seconds(breakerLeft(host, view.seenAt, now.value));
+  const { cause, more } = waitCause(session, host, { bucket: nameOfBucket(session.bucket), breakerLeft: left });
   return (
     <Card
       name="why"
@@ -28,8 +31,8 @@ export function WhyPanel({ session, isChosen, host, view }: WhyPanelProps) {
         </>
       }
     >
-      <p class="why-cause">{why.cause}</p>
-      <p>{why.more}</p>
+      <p class="why-cause">{cause}</p>
+      <p>{more}</p>
       <dl class="facts facts-row">
         <div>
           <dt>Position</dt>
@@ -43,7 +46,7 @@ export function WhyPanel({ session, isChosen, host, view }: WhyPanelProps) {
         </div>
         <div>
           <dt>Forecast</dt>
-          <dd>{why.forecast}</dd>
+          <dd>{forecastWords(session, host)}</dd>
         </div>
       </dl>
     </Card>
