@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import type { ServiceSlot } from "@slotkeeper/client";
 import { systemWords } from "@slotkeeper/server/words";
 import { acquireOverService } from "./acquire-over-service.ts";
-import { withoutKeys } from "./command-environment.ts";
 import type { EXEC } from "./commands/calling.ts";
 import type { FlagsOf } from "./commands/command.ts";
+import { withoutKeys } from "./environment.ts";
 import { CANNOT_START, EXIT, NO_PROGRAM } from "./exit-codes.ts";
 import { exitOf, type Signals } from "./signals.ts";
 

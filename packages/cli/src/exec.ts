@@ -7,10 +7,10 @@
  */
 import { EXEC } from "./commands/calling.ts";
 import type { FlagsOf } from "./commands/command.ts";
+import { VARIABLES, variable } from "./environment.ts";
 import { firstArgument, readArguments, wrongUsage } from "./read-flags.ts";
 import { exitOf, Signals } from "./signals.ts";
-import { VARIABLES, variable } from "./variables.ts";
-import { nameProblems, waitProblems } from "./wait-flags.ts";
+import { joined, nameProblems, waitProblems } from "./wait-flags.ts";
 
 export async function execCommand(args: readonly string[]): Promise<number> {
   const dashes = args.indexOf("--");
@@ -20,8 +20,8 @@ export async function execCommand(args: readonly string[]): Promise<number> {
   const { flags } = read;
   const command = at === undefined ? [] : args.slice(dashes < 0 ? at : at + 1);
   const flagProblems = flags.name === undefined ? waitProblems(flags) : nameProblems(flags);
-  const problems = [flagProblems, commandProblem(args, dashes, command)].filter((problem) => problem !== undefined);
-  if (problems.length > 0) return wrongUsage(problems.join("\n"), EXEC);
+  const problems = joined([flagProblems, commandProblem(args, dashes, command)]);
+  if (problems !== undefined) return wrongUsage(problems, EXEC);
   const signals = new Signals();
   try {
     return await run(flags, command, signals);

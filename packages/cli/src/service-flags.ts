@@ -5,7 +5,7 @@
  */
 import type { Flags } from "./commands/command.ts";
 import { DEFAULT_HEADER, DEFAULT_URL, type SERVICE_OPTIONS } from "./commands/shared-options.ts";
-import { VARIABLES, variable } from "./variables.ts";
+import { VARIABLES, variable } from "./environment.ts";
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 /** `fetch` removes white space at the end, such as the newline of a file. */

@@ -18,9 +18,9 @@ import {
   keeperSocket,
   NODE_OPTIONS,
 } from "@slotkeeper/client/node/parts";
-import { HELD_VARIABLE, heldSlots, withoutKeys } from "../command-environment.ts";
 import type { EXEC } from "../commands/calling.ts";
 import type { FlagsOf } from "../commands/command.ts";
+import { HELD_VARIABLE, heldSlots, withoutKeys } from "../environment.ts";
 import type { Signals } from "../signals.ts";
 import { countOf } from "../wait-flags.ts";
 import { Hold } from "./hold.ts";

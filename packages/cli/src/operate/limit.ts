@@ -2,7 +2,7 @@ import type { FlagsOf } from "../commands/command.ts";
 import { LIMIT } from "../commands/operating.ts";
 import { running, wrongUsage } from "../read-flags.ts";
 import { harmless } from "../top/terminal-text.ts";
-import { countProblem } from "../wait-flags.ts";
+import { countProblem, joined } from "../wait-flags.ts";
 import { type Action, act } from "./act.ts";
 import { type HostState, hostPath, seenHost } from "./call-operator.ts";
 
@@ -11,17 +11,16 @@ type Limits = { readonly [key in LimitKey]?: number };
 
 export const limitCommand = running(LIMIT, async (flags, [host]) => {
   const problems = problemsOf(flags);
-  if (problems.length > 0) return wrongUsage(problems.join("\n"), LIMIT);
+  if (problems !== undefined) return wrongUsage(problems, LIMIT);
   return act(flags, () => change(flags, host));
 });
 
-function problemsOf(flags: FlagsOf<typeof LIMIT>): string[] {
+function problemsOf(flags: FlagsOf<typeof LIMIT>): string | undefined {
   const { slots, "per-bucket": perBucket, reset } = flags;
   if (slots === undefined && perBucket === undefined && reset !== true) {
-    return ["Expected --slots, --per-bucket or --reset."];
+    return "Expected --slots, --per-bucket or --reset.";
   }
-  const problems = [countProblem("--slots", slots), countProblem("--per-bucket", perBucket, 0)];
-  return problems.filter((problem) => problem !== undefined);
+  return joined([countProblem("--slots", slots), countProblem("--per-bucket", perBucket, 0)]);
 }
 
 /**

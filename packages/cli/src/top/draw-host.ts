@@ -1,7 +1,6 @@
 import type { HostState } from "../operate/call-operator.ts";
-import { alignedRows } from "../table.ts";
+import { alignedRows, fitted } from "../table.ts";
 import type { Line } from "./draw-hosts.ts";
-import { fitted } from "./fitted.ts";
 import { hostSummary, sessionCells, slotCells, tablesOf } from "./host-cells.ts";
 import type { Snapshot } from "./read-service.ts";
 import { countOf, harmless } from "./terminal-text.ts";

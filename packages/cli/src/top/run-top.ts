@@ -1,6 +1,6 @@
-import { constants } from "node:os";
 import { ServiceCallError } from "../call-service.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
+import { exitOf } from "../signals.ts";
 import { draw, type Size } from "./draw.ts";
 import { afterKey, keysIn } from "./keys.ts";
 import type { ServiceReader } from "./read-service.ts";
@@ -31,7 +31,7 @@ export class TopRun {
       this.#end = resolve;
     });
     for (const signal of ["SIGTERM", "SIGHUP"] as const) {
-      process.once(signal, () => process.exit(128 + constants.signals[signal]));
+      process.once(signal, () => process.exit(exitOf(signal)));
     }
     this.#screen.open(
       (input) => this.#onKeys(input),

@@ -3,9 +3,9 @@ import type { HostRow } from "../model/fleet.ts";
 import type { SortKey } from "../model/host-order.ts";
 import { waitingAt } from "../model/load.ts";
 import { BreakerBadge, LoadBadge } from "./badges.tsx";
+import { UseBar } from "./bar.tsx";
 import { HostLink } from "./name.tsx";
 import { isNarrow } from "./narrow.ts";
-import { UseBar } from "./use-bar.tsx";
 import type { Column } from "./virtual-rows.tsx";
 
 export interface HostColumn extends Column<HostRow> {
