@@ -9,7 +9,7 @@ export const VARIABLES = {
 } as const;
 
 /** The variables with a key of the service. A command that `exec` runs does not get them. */
-const KEY_VARIABLES: readonly string[] = [...VARIABLES.token, ...VARIABLES.internalToken, "SLOTKEEPER_AUTH__TOKENS"];
+const KEY_VARIABLES = new Set<string>([...VARIABLES.token, ...VARIABLES.internalToken, "SLOTKEEPER_AUTH__TOKENS"]);
 
 /** An empty variable counts as absent, as in the service. */
 export function variable(names: readonly string[]): string | undefined {
@@ -21,7 +21,7 @@ export function variable(names: readonly string[]): string | undefined {
  * the command rarely needs them and may log its environment.
  */
 export function withoutKeys(mayHaveKeys: boolean): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([key]) => mayHaveKeys || !KEY_VARIABLES.includes(key));
+  const kept = Object.entries(process.env).filter(([key]) => mayHaveKeys || !KEY_VARIABLES.has(key));
   return Object.fromEntries(kept);
 }
 

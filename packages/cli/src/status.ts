@@ -26,7 +26,7 @@ function tableOf({ hosts, total }: ServiceState, asked: string | undefined): str
   }
   const rows = hosts.map(({ host, hostname, inFlight, limit, waiting, breaker, oldestWaitMs, isPaused }) => [
     harmless(hostname ?? host),
-    `${inFlight}/${limit || "-"}${isPaused === true ? " paused" : ""}`,
+    `${inFlight}/${limit || "-"}${isPaused ? " paused" : ""}`,
     String(waiting),
     oldestWaitMs ? spanOf(oldestWaitMs) : "-",
     breaker,

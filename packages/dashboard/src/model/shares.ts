@@ -1,5 +1,7 @@
-import { DEFAULT_CLASS } from "@slotkeeper/protocol";
 import type { BucketState, HostState, SessionState } from "./host-watch.ts";
+
+/** The class of sessions that name none. */
+export const DEFAULT_CLASS = "default";
 
 /** A bucket with its fair share of slot time. At a host with classes, of a bucket in one class. */
 export interface Share {

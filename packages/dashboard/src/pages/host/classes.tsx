@@ -1,6 +1,7 @@
-import { type ClassState, DEFAULT_CLASS, unitsOf } from "@slotkeeper/protocol";
+import { type ClassState, unitsOf } from "@slotkeeper/protocol";
 import { count, plural } from "../../format.ts";
 import type { HostState, SessionState } from "../../model/host-watch.ts";
+import { DEFAULT_CLASS } from "../../model/shares.ts";
 import { Card } from "../../ui/card.tsx";
 
 interface ClassesProps {
