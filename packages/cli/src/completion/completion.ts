@@ -1,4 +1,3 @@
-import type { Command } from "../commands/command.ts";
 import { SHOWN } from "../commands/commands.ts";
 import { COMPLETION } from "../commands/serving.ts";
 import { EXIT } from "../exit-codes.ts";
@@ -7,13 +6,7 @@ import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";
 import { zshScript } from "./zsh.ts";
 
-type Shell = (typeof COMPLETION)["arguments"][0]["words"][number];
-
-const SCRIPTS: { readonly [shell in Shell]: (commands: readonly Command[]) => string } = {
-  bash: bashScript,
-  zsh: zshScript,
-  fish: fishScript,
-};
+const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript };
 
 export const completionCommand = running(COMPLETION, async (_flags, [shell]) => {
   process.stdout.write(SCRIPTS[shell](SHOWN));

@@ -23,16 +23,12 @@ const SESSIONS = 200;
 
 /** Reads the internal API of one service. */
 export class ServiceReader {
-  readonly #url: string;
+  readonly url: string;
   readonly #headers: Readonly<Record<string, string>>;
 
   constructor(url: string, headers: Readonly<Record<string, string>>) {
-    this.#url = url.replace(/\/+$/, "");
+    this.url = url.replace(/\/+$/, "");
     this.#headers = headers;
-  }
-
-  get url(): string {
-    return this.#url;
   }
 
   async read(open: string | undefined): Promise<Snapshot> {
@@ -66,7 +62,7 @@ export class ServiceReader {
 
   async #get<T>(path: string): Promise<T> {
     const init = { headers: this.#headers, signal: AbortSignal.timeout(TIMEOUT_MS) };
-    const response = await answerTo(this.#url, `/api/v0${path}`, init).catch((error: unknown) => {
+    const response = await answerTo(this.url, `/api/v0${path}`, init).catch((error: unknown) => {
       throw inShort(error);
     });
     return (await response.json()) as T;

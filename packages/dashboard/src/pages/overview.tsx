@@ -3,10 +3,10 @@ import { useEffect, useMemo } from "preact/hooks";
 import { count, duration, plural, rate } from "../format.ts";
 import { hosts, type Totals, totals } from "../model/fleet.ts";
 import { latest, lengthOf, ratePerSecond, sumOf, watchHistory } from "../model/history.ts";
-import { COUNT, DURATION, RATE } from "../ui/chart-unit.ts";
 import { LineChart } from "../ui/line-chart.tsx";
 import { Loading } from "../ui/loading.tsx";
 import { Tile } from "../ui/tile.tsx";
+import { COUNT, DURATION, RATE } from "../ui/use-plot.ts";
 import { BusiestHosts } from "./busiest-hosts.tsx";
 import { FirstRequest } from "./first-request.tsx";
 

@@ -3,13 +3,13 @@ import { useMemo, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import { timeOfDay } from "../format.ts";
 import { lengthOf } from "../model/history.ts";
-import type { Unit } from "./chart-unit.ts";
 import {
   type ChartColour,
   colourOf,
   faint,
   labelAxis,
   type PlotOptions,
+  type Unit,
   usePlot,
   valueAxis,
   valueScale,

@@ -4,8 +4,16 @@ import uPlot from "uplot";
 import { count, duration, plural } from "../../format.ts";
 import { sumOf } from "../../model/history.ts";
 import { Card } from "../../ui/card.tsx";
-import { COUNT } from "../../ui/chart-unit.ts";
-import { colourOf, faint, labelAxis, type PlotOptions, usePlot, valueAxis, valueScale } from "../../ui/use-plot.ts";
+import {
+  COUNT,
+  colourOf,
+  faint,
+  labelAxis,
+  type PlotOptions,
+  usePlot,
+  valueAxis,
+  valueScale,
+} from "../../ui/use-plot.ts";
 
 type Waits = ServiceHistory["waits"];
 
