@@ -1,4 +1,12 @@
-import { type BookRecord, type Commit, type Head, type KeptCommit, MemoryStore } from "@slotkeeper/queue";
+import {
+  type BookRecord,
+  type Commit,
+  type Head,
+  type HostStore,
+  type KeptCommit,
+  type KeptHost,
+  MemoryStore,
+} from "@slotkeeper/queue";
 import {
   aheadOf,
   decodeEntries,
@@ -31,34 +39,50 @@ import type { HostRows } from "./host-rows.ts";
  * SQL6  A commit that only records waiters and use (`isDeferrable`) is written with the next row. It may be lost with the
  *       memory of the object: the token of a session contains its arrival, so it returns to its place.
  */
-export class SqlStore extends MemoryStore {
+export class SqlStore implements HostStore {
+  readonly isShared = false;
   readonly clock: ResumedClock;
   /** Made once for each object and kept. The first key signs query tokens. */
   readonly tokenKeys: readonly string[];
   readonly #rows: HostRows;
+  readonly #memory: MemoryStore;
   /** Commits that are written with the next row. */
   #deferred: Pick<KeptCommit, "host" | "tag" | "changes">[] = [];
   readonly #heads = new Map<string, Head>();
 
-  constructor({ rows, clock: runtime, graceMs, newTokenKey }: SqlStoreInit) {
+  constructor({ rows, clock, graceMs, newTokenKey }: SqlStoreInit) {
     const restored = new Restored();
     for (const body of rows.read()) for (const entry of decodeEntries(body)) restored.apply(entry);
     const { lastAt, keys, fenceFloor } = restored;
-    const clock = new ResumedClock(runtime, aheadOf({ lastAt, start: undefined }, undefined, runtime.now()));
-    const hosts = [...restored.hosts(clock.now())];
-    super({
-      clock,
+    this.#rows = rows;
+    this.clock = new ResumedClock(clock, aheadOf({ lastAt, start: undefined }, undefined, clock.now()));
+    this.tokenKeys = keys ?? [newTokenKey()];
+    const hosts = [...restored.hosts(this.clock.now())];
+    for (const { host, head } of hosts) this.#heads.set(host, head);
+    this.#memory = new MemoryStore({
+      clock: this.clock,
       hosts,
       fenceFloor,
       graceMs,
       beforeCommit: (commit) => this.#keep(commit),
       onCommit: (kept) => this.#forget(kept),
     });
-    this.#rows = rows;
-    this.clock = clock;
-    this.tokenKeys = keys ?? [newTokenKey()];
-    for (const { host, head } of hosts) this.#heads.set(host, head);
   }
+
+  /** The host as it is now; empty if there is none. */
+  images(): Iterable<KeptHost> {
+    return this.#memory.images();
+  }
+
+  commit: HostStore["commit"] = (commit) => this.#memory.commit(commit);
+  read: HostStore["read"] = (host, since) => this.#memory.read(host, since);
+  beat: HostStore["beat"] = (beat) => this.#memory.beat(beat);
+  watch: HostStore["watch"] = (instance, listener) => this.#memory.watch(instance, listener);
+  peek: HostStore["peek"] = (hosts) => this.#memory.peek(hosts);
+  hostKeys: HostStore["hostKeys"] = () => this.#memory.hostKeys();
+  totals: HostStore["totals"] = () => this.#memory.totals();
+  instances: HostStore["instances"] = () => this.#memory.instances();
+  cleanup: HostStore["cleanup"] = (request) => this.#memory.cleanup(request);
 
   /** SQL1: called before the commit takes effect. */
   #keep({ host, tag, changes }: Commit): void {
@@ -81,7 +105,7 @@ export class SqlStore extends MemoryStore {
     const entry = { kind: "commit", ...commit } as const;
     if (!this.#rows.isCreated || this.#rows.sinceSnapshot >= ROWS_PER_SNAPSHOT) {
       // The snapshot is the state before this commit, with what was deferred.
-      this.#rows.restart(bodiesOf([...snapshotOf(this.tokenKeys, undefined, this), entry]));
+      this.#rows.restart(bodiesOf([...snapshotOf(this.tokenKeys, undefined, this.#memory), entry]));
     } else {
       this.#rows.append(bodiesOf([...this.#deferred.map((one) => ({ kind: "commit", ...one }) as const), entry]));
     }
