@@ -14,11 +14,8 @@ import {
 /** An exchange over a `Request`. Its answer is `response`. */
 export class FetchExchange extends BaseExchange implements Exchange {
   readonly #request: Request;
+  readonly #url: URL;
   readonly #set: [string, string][] = [];
-  readonly method: string;
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly peer: string;
   readonly id: string;
   readonly isLocal: boolean;
   readonly response: Promise<Response>;
@@ -29,17 +26,29 @@ export class FetchExchange extends BaseExchange implements Exchange {
   constructor(request: Request, isLocal: boolean) {
     super();
     this.#request = request;
-    const { pathname, searchParams } = new URL(request.url);
-    this.method = request.method;
-    this.path = pathname;
-    this.query = searchParams;
-    this.peer = this.header("cf-connecting-ip") ?? "unknown";
+    this.#url = new URL(request.url);
     this.isLocal = isLocal;
     const id = this.header("x-request-id");
     this.id = id !== undefined && /^[\w.:-]{1,64}$/.test(id) ? id : newRequestId();
     this.response = new Promise((resolve) => {
       this.#answer = resolve;
     });
+  }
+
+  get method(): string {
+    return this.#request.method;
+  }
+
+  get path(): string {
+    return this.#url.pathname;
+  }
+
+  get query(): URLSearchParams {
+    return this.#url.searchParams;
+  }
+
+  get peer(): string {
+    return this.header("cf-connecting-ip") ?? "unknown";
   }
 
   get leaving(): Leaving | undefined {

@@ -63,9 +63,9 @@ const OPERATED: { readonly [name in OperatorRoute]: (exchange: Exchange) => Targ
   history: ({ query }) => hostAsked(query),
   instances: () => "directory",
   events: () => "directory",
-  limits: hostOfPath,
-  breaker: hostOfPath,
-  pause: hostOfPath,
+  limits: (exchange) => hostOfPath(exchange),
+  breaker: (exchange) => hostOfPath(exchange),
+  pause: (exchange) => hostOfPath(exchange),
   revoke: (exchange) => toHost(slotNamed(segmentOf(exchange, 1) ?? "")?.host),
 };
 
@@ -141,10 +141,10 @@ async function forward({ exchange, objects }: RouterContext, target: Target, bod
   const prefer = exchange.header("prefer");
   const own = { "content-type": "application/json", "x-request-id": id, "cf-connecting-ip": peer };
   const headers = prefer === undefined ? own : { ...own, prefer };
-  // The object reads from its URL which of its two roles it has.
-  const role = target === "directory" ? "directory" : "host";
-  const init = { method, headers, body, signal: controller.signal };
-  const send = () => objects.of(target).fetch(`http://${role}${path}${search}`, init);
+  const send = () =>
+    objects
+      .of(target)
+      .fetch(`http://${urlHost(target)}${path}${search}`, { method, headers, body, signal: controller.signal });
   try {
     exchange.relay(
       await send().catch((error: unknown) => (mayRepeat(error, controller) ? send() : Promise.reject(error))),
@@ -158,6 +158,11 @@ async function forward({ exchange, objects }: RouterContext, target: Target, bod
 
 function mayRepeat(error: unknown, { signal }: AbortController): boolean {
   return !signal.aborted && (error as { overloaded?: boolean }).overloaded !== true;
+}
+
+/** An object reads from it which of its two roles it has. */
+function urlHost(target: Target): string {
+  return target === "directory" ? "directory" : "host";
 }
 
 /** The objects of a binding, by what they are for. */

@@ -1,24 +1,8 @@
-import {
-  type BookRecord,
-  type Commit,
-  type Head,
-  type HostStore,
-  type KeptCommit,
-  type KeptHost,
-  MemoryStore,
-} from "@slotkeeper/queue";
-import {
-  aheadOf,
-  decodeEntries,
-  encodeEntry,
-  isDeferrable,
-  type JournalEntry,
-  Restored,
-  ResumedClock,
-  snapshotOf,
-} from "@slotkeeper/server/portable";
+import { type Commit, type Head, type HostStore, type KeptCommit, type KeptHost, MemoryStore } from "@slotkeeper/queue";
+import { aheadOf, decodeEntries, isDeferrable, Restored, ResumedClock, snapshotOf } from "@slotkeeper/server/portable";
 import type { Clock } from "slotkeeper";
 import type { HostRows } from "./host-rows.ts";
+import { bodiesOf } from "./row-bodies.ts";
 
 /**
  * The store of one host, in the SQLite storage of its object: a memory store whose accepted commits are rows, with the
@@ -125,46 +109,3 @@ export interface SqlStoreInit {
 const ROWS_PER_SNAPSHOT = 64;
 /** A row has at most 2 MB. Some hundred waiters take some ten kilobytes. */
 const MOST_DEFERRED = 256;
-
-/** A row of the storage may have 2 MB. A character takes at most three bytes. */
-const MOST_CHARACTERS = 500_000;
-/** A record takes up to some hundred characters. */
-const RECORDS_PER_ENTRY = 500;
-
-/** The entries as bodies of rows: as few as possible, each small enough for a row. */
-function bodiesOf(entries: Iterable<JournalEntry>): string[] {
-  const bodies: string[] = [];
-  let body = "";
-  for (const entry of entries) {
-    for (const part of partsOf(entry)) {
-      const line = encodeEntry(part);
-      if (body !== "" && body.length + line.length > MOST_CHARACTERS) {
-        bodies.push(body);
-        body = "";
-      }
-      body += line;
-    }
-  }
-  bodies.push(body);
-  return bodies;
-}
-
-/** Entries with few records each, with the same effect one after the other. */
-function* partsOf(entry: JournalEntry): Iterable<JournalEntry> {
-  if (entry.kind === "host") {
-    const { host, tag, head, records } = entry;
-    const [first = [], ...more] = inParts(records);
-    yield { ...entry, records: first };
-    for (const puts of more) yield { kind: "commit", host, tag, changes: { head, puts, dels: [] } };
-  } else if (entry.kind === "commit" && entry.changes.puts.length > RECORDS_PER_ENTRY) {
-    const [first = [], ...more] = inParts(entry.changes.puts);
-    yield { ...entry, changes: { ...entry.changes, puts: first } };
-    for (const puts of more) yield { ...entry, changes: { ...entry.changes, puts, dels: [] } };
-  } else yield entry;
-}
-
-function inParts(records: readonly BookRecord[]): BookRecord[][] {
-  const parts: BookRecord[][] = [];
-  for (let at = 0; at < records.length; at += RECORDS_PER_ENTRY) parts.push(records.slice(at, at + RECORDS_PER_ENTRY));
-  return parts;
-}
