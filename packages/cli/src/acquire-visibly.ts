@@ -3,11 +3,6 @@ import { spanOf } from "./top/terminal-text.ts";
 import { WaitLine } from "./wait-line.ts";
 import { type SlotUse, timeoutText, type WaitState, waitingText } from "./wait-words.ts";
 
-/** A wait that timed out, with the reason. It has the `code` of the client's error. */
-class TimedOut extends Error {
-  readonly code = "ACQUIRE_TIMEOUT";
-}
-
 /** How often the line on a terminal is renewed. The service reports the place less often. */
 const RENEW_MS = 1_000;
 /** The same for a log, which gets a line a minute: a hundred commands that wait must not keep the service busy. */
@@ -57,9 +52,9 @@ interface Timeout {
   readonly waitedMs: number;
 }
 
+/** The error of the client, with the reason. */
 function explained(error: Timeout, state: WaitState): Error {
   const why = timeoutText(state);
-  return new TimedOut(`Waited ${spanOf(error.waitedMs)} for a slot of "${error.hostname}"${why && `: ${why}`}.`, {
-    cause: error,
-  });
+  const message = `Waited ${spanOf(error.waitedMs)} for a slot of "${error.hostname}"${why && `: ${why}`}.`;
+  return Object.assign(new Error(message, { cause: error }), { code: "ACQUIRE_TIMEOUT" });
 }

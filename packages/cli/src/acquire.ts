@@ -1,14 +1,12 @@
 import { acquireOverService } from "./acquire-over-service.ts";
 import { ACQUIRE } from "./commands/calling.ts";
 import { EXIT } from "./exit-codes.ts";
-import { readFlags, wrongUsage } from "./read-flags.ts";
+import { running, wrongUsage } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { exitOf, Signals } from "./signals.ts";
 import { waitProblems } from "./wait-flags.ts";
 
-export async function acquireCommand(args: readonly string[]): Promise<number> {
-  const flags = await readFlags(args, ACQUIRE);
-  if (typeof flags === "number") return flags;
+export const acquireCommand = running(ACQUIRE, async (flags) => {
   const isJson = flags.json === true;
   const problems = waitProblems(flags);
   if (problems !== undefined) return wrongUsage(problems, ACQUIRE);
@@ -22,4 +20,4 @@ export async function acquireCommand(args: readonly string[]): Promise<number> {
   } finally {
     signals.close();
   }
-}
+});

@@ -1,5 +1,4 @@
 import { systemWords } from "@slotkeeper/server/words";
-import { mustBeCarried } from "./carried.ts";
 import { DEFAULT_URL } from "./commands/shared-options.ts";
 import { addressOf } from "./service-flags.ts";
 
@@ -33,21 +32,23 @@ interface Problem {
 
 const ANSWER_MS = 8_000;
 
-/**
- * Makes one call outside a session and returns the JSON of the answer. Throws a `ServiceCallError` with a sentence.
- * `given` is the value of `--url`.
- */
+/** Makes one call outside a session and returns the JSON of the answer; empty if it has none. Throws as `answerTo`. */
 export async function callService(given: string | undefined, path: string, init: RequestInit): Promise<unknown> {
+  const response = await answerTo(given, path, init);
+  return response.json().catch(() => ({}));
+}
+
+/** Makes one call outside a session. Throws a `ServiceCallError` with a sentence. `given` is the value of `--url`. */
+export async function answerTo(given: string | undefined, path: string, init: RequestInit): Promise<Response> {
   const url = addressOf(given);
-  mustBeCarried({ url });
   let response: Response;
   try {
     response = await fetch(url.replace(/\/+$/, "") + path, { signal: AbortSignal.timeout(ANSWER_MS), ...init });
   } catch (error) {
     throw new ServiceCallError("UNAVAILABLE", unavailable(url, error), { cause: error });
   }
+  if (response.ok) return response;
   const body = (await response.json().catch(() => ({}))) as Problem;
-  if (response.ok) return body;
   const { status, statusText } = response;
   const said = body.errors?.map(({ message }) => message).join("; ") ?? body.detail;
   const why = (said ?? body.title ?? statusText).replace(/\.$/, "");

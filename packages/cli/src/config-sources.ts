@@ -1,15 +1,9 @@
 import type { ConfigSources } from "@slotkeeper/server";
-
-/** The flags that select the configuration of a service. */
-export interface ConfigFlags {
-  readonly config?: string | undefined;
-  readonly data?: string | undefined;
-  readonly listen?: string | undefined;
-  readonly "wait-for-store"?: string | undefined;
-}
+import type { FlagsOf } from "./commands/command.ts";
+import type { SERVE } from "./commands/serving.ts";
 
 /** Used by every command, so that `doctor` checks the configuration that `serve` uses. */
-export function sourcesOf({ config, data, listen, "wait-for-store": wait }: ConfigFlags): ConfigSources {
+export function sourcesOf({ config, data, listen, "wait-for-store": wait }: FlagsOf<typeof SERVE>): ConfigSources {
   const backend = {
     ...(data === undefined ? {} : { memory: { journal: data } }),
     // A value that is not a number is refused with the rest of the configuration, by its name and value.

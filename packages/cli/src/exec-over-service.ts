@@ -2,18 +2,21 @@ import { spawn } from "node:child_process";
 import type { ServiceSlot } from "@slotkeeper/client";
 import { systemWords } from "@slotkeeper/server/words";
 import { acquireOverService } from "./acquire-over-service.ts";
-import { commandEnvironment } from "./command-environment.ts";
+import type { EXEC } from "./commands/calling.ts";
+import type { FlagsOf } from "./commands/command.ts";
+import { withoutKeys } from "./environment.ts";
 import { CANNOT_START, EXIT, NO_PROGRAM } from "./exit-codes.ts";
-import type { ServiceFlags } from "./service-flags.ts";
 import { exitOf, type Signals } from "./signals.ts";
-import type { WaitFlags } from "./wait-flags.ts";
-
-type Flags = WaitFlags & ServiceFlags & { readonly "pass-token"?: boolean | undefined };
 
 /** Runs the command while a slot of the service is held. Returns its exit code. */
-export async function execOverService(flags: Flags, command: readonly string[], signals: Signals): Promise<number> {
+export async function execOverService(
+  flags: FlagsOf<typeof EXEC>,
+  command: readonly string[],
+  signals: Signals,
+): Promise<number> {
   const slot = await acquireOverService(flags, signals.waiting);
-  const environment = commandEnvironment({ name: flags.host ?? "", fence: slot.fence }, flags["pass-token"] === true);
+  const held = { SLOTKEEPER_NAME: flags.host ?? "", SLOTKEEPER_FENCE: String(slot.fence) };
+  const environment = { ...withoutKeys(flags["pass-token"] === true), ...held };
   try {
     return await ended(slot, command, environment, signals);
   } finally {

@@ -6,22 +6,22 @@
  * EXEC3  If the lease is lost, the command gets SIGTERM, because another command may get the slot.
  */
 import { EXEC } from "./commands/calling.ts";
-import type { LocalFlags } from "./local/exec-locally.ts";
-import { firstArgument, readFlags, wrongUsage } from "./read-flags.ts";
-import type { ServiceFlags } from "./service-flags.ts";
+import type { FlagsOf } from "./commands/command.ts";
+import { VARIABLES, variable } from "./environment.ts";
+import { firstArgument, readArguments, wrongUsage } from "./read-flags.ts";
 import { exitOf, Signals } from "./signals.ts";
-import { VARIABLES, variable } from "./variables.ts";
-import { nameProblems, type WaitFlags, waitProblems } from "./wait-flags.ts";
+import { joined, nameProblems, waitProblems } from "./wait-flags.ts";
 
 export async function execCommand(args: readonly string[]): Promise<number> {
   const dashes = args.indexOf("--");
   const at = dashes < 0 ? firstArgument(args, EXEC.options) : dashes;
-  const flags = await readFlags(args.slice(0, at), EXEC);
-  if (typeof flags === "number") return flags;
+  const read = await readArguments(args.slice(0, at), EXEC);
+  if (typeof read === "number") return read;
+  const { flags } = read;
   const command = at === undefined ? [] : args.slice(dashes < 0 ? at : at + 1);
   const flagProblems = flags.name === undefined ? waitProblems(flags) : nameProblems(flags);
-  const problems = [flagProblems, commandProblem(args, dashes, command)].filter((problem) => problem !== undefined);
-  if (problems.length > 0) return wrongUsage(problems.join("\n"), EXEC);
+  const problems = joined([flagProblems, commandProblem(args, dashes, command)]);
+  if (problems !== undefined) return wrongUsage(problems, EXEC);
   const signals = new Signals();
   try {
     return await run(flags, command, signals);
@@ -34,10 +34,8 @@ export async function execCommand(args: readonly string[]): Promise<number> {
   }
 }
 
-type Flags = WaitFlags & ServiceFlags & LocalFlags;
-
 /** Each way loads only what it needs: a start takes as long as what it loads. */
-async function run(flags: Flags, command: readonly string[], signals: Signals): Promise<number> {
+async function run(flags: FlagsOf<typeof EXEC>, command: readonly string[], signals: Signals): Promise<number> {
   const { name, slots = "1", as: bucket } = flags;
   if (name === undefined) return (await import("./exec-over-service.ts")).execOverService(flags, command, signals);
   if (flags.url === undefined && variable(VARIABLES.url) === undefined) {

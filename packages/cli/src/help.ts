@@ -1,6 +1,7 @@
 /** The general help. Loaded only where it is shown: the texts of all commands take longer to load than `exec` itself. */
 import { nearestFirst } from "@slotkeeper/server/words";
-import { COMMANDS, commandLines } from "./commands/commands.ts";
+import { argumentsText } from "./commands/command.ts";
+import { COMMANDS, SHOWN } from "./commands/commands.ts";
 import { exitHelp } from "./exit-codes.ts";
 
 export function helpText(version: string): string {
@@ -27,4 +28,14 @@ ${exitHelp()}`;
 export function unknownCommand(name: string): string {
   const names = COMMANDS.map((command) => command.name);
   return `Unknown command \`${name}\`. There are: ${nearestFirst(name, names).join(", ")}.\n`;
+}
+
+/** The lines of the general help: how to call each command, and what it does. */
+function commandLines(): string {
+  const calls = SHOWN.map((command) => {
+    const more = command.takesCommand === true ? "[options] -- command" : argumentsText(command) || "[options]";
+    return `  slotkeeper ${command.name} ${more}`;
+  });
+  const width = Math.max(...calls.map(({ length }) => length)) + 2;
+  return SHOWN.map(({ does }, at) => `${calls[at]?.padEnd(width)}${does}`).join("\n");
 }

@@ -1,14 +1,13 @@
 import { readFileSync } from "node:fs";
 import type { CommandName } from "./commands/commands.ts";
 import { EXIT } from "./exit-codes.ts";
+import type { Run } from "./read-flags.ts";
 
 /** All packages share one version. Read here, because importing the server takes half a second. */
 function version(): string {
   const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
   return (JSON.parse(manifest) as { version: string }).version;
 }
-
-type Run = (args: readonly string[]) => Promise<number>;
 
 /** Each command loads only what it needs, so that a script that calls `release` does not load the server. */
 const RUNS: { readonly [name in CommandName]: () => Promise<Run> } = {
@@ -22,10 +21,10 @@ const RUNS: { readonly [name in CommandName]: () => Promise<Run> } = {
   top: async () => (await import("./top/top.ts")).top,
   who: async () => (await import("./operate/who.ts")).whoCommand,
   limit: async () => (await import("./operate/limit.ts")).limitCommand,
-  revoke: async () => (await import("./operate/revoke.ts")).revokeCommand,
-  breaker: async () => (await import("./operate/breaker.ts")).breakerCommand,
-  pause: async () => (await import("./operate/pause.ts")).pauseCommand,
-  resume: async () => (await import("./operate/pause.ts")).resumeCommand,
+  revoke: async () => (await import("./operate/actions.ts")).revokeCommand,
+  breaker: async () => (await import("./operate/actions.ts")).breakerCommand,
+  pause: async () => (await import("./operate/actions.ts")).pauseCommand,
+  resume: async () => (await import("./operate/actions.ts")).resumeCommand,
   completion: async () => (await import("./completion/completion.ts")).completionCommand,
   keeper: async () => (await import("./local/keeper.ts")).keeperCommand,
 };

@@ -14,11 +14,9 @@ import {
 } from "@slotkeeper/server";
 import { MIGRATE } from "./commands/serving.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { readFlags, wrongUsage } from "./read-flags.ts";
+import { running, wrongUsage } from "./read-flags.ts";
 
-export async function migrateCommand(args: readonly string[]): Promise<ExitCode> {
-  const flags = await readFlags(args, MIGRATE);
-  if (typeof flags === "number") return flags;
+export const migrateCommand = running(MIGRATE, async (flags) => {
   const { print = false, status = false, json = false } = flags;
   if (print && status) return wrongUsage("--print and --status cannot be combined.", MIGRATE);
   try {
@@ -30,7 +28,7 @@ export async function migrateCommand(args: readonly string[]): Promise<ExitCode>
   } catch (error) {
     return failed(error);
   }
-}
+});
 
 async function run(target: MigrationTarget, isJson: boolean): Promise<void> {
   const onApplied = ({ file }: { file: string }) => void (isJson || process.stdout.write(`applied  ${file}\n`));

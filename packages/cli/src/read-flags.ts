@@ -1,12 +1,16 @@
 /** Reads the flags of a command. What only help and mistakes need is loaded for them: `exec` starts in 70 ms. */
 import { parseArgs } from "node:util";
-import type { Command, Options } from "./commands/command.ts";
+import type { Argument, Command, Flags, Options } from "./commands/command.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 
-type Flags<O extends Options> = ReturnType<typeof parseArgs<{ options: O; allowPositionals: false }>>["values"];
-
-/** A command with the types of its flags. */
-type CommandOf<O extends Options> = Command & { readonly options: O };
+/** A command with the types of its flags and arguments. */
+type CommandOf<O extends Options, A extends readonly Argument[]> = Command & {
+  readonly options: O;
+  readonly arguments?: A;
+};
+type Words<A extends readonly Argument[]> = {
+  readonly [At in keyof A]: A[At] extends { readonly words: readonly (infer Word)[] } ? Word : string;
+};
 
 /** Prints the problem and where to find the help. The help itself would push the message off a small terminal. */
 export function wrongUsage(problem: string, { name }: Command): ExitCode {
@@ -14,32 +18,30 @@ export function wrongUsage(problem: string, { name }: Command): ExitCode {
   return EXIT.usage;
 }
 
-/** Returns the flags of a command, or the exit code if they are invalid or only ask for help. */
-export async function readFlags<const O extends Options>(
-  args: readonly string[],
-  command: CommandOf<O>,
-): Promise<Flags<O> | ExitCode> {
-  const read = await parsed(args, command, false);
-  return typeof read === "number" ? read : read.values;
+/** Returns the exit code. */
+export type Run = (args: readonly string[]) => Promise<number>;
+
+/** Runs a command with its flags and arguments, unless they are invalid or only ask for help. */
+export function running<const O extends Options, const A extends readonly Argument[] = readonly []>(
+  command: CommandOf<O, A>,
+  run: (flags: Flags<O>, words: Words<A>) => Promise<number>,
+): Run {
+  return async (args) => {
+    const read = await readArguments(args, command);
+    return typeof read === "number" ? read : run(read.flags, read.words);
+  };
 }
 
-/** The same for a command that also takes arguments. These may stand anywhere, and after `--`. */
-export async function readArguments<const O extends Options>(
+/**
+ * Returns the flags and arguments of a command, or the exit code if they are invalid or only ask for help. Arguments may
+ * stand anywhere, and after `--`.
+ */
+export async function readArguments<const O extends Options, const A extends readonly Argument[] = readonly []>(
   args: readonly string[],
-  command: CommandOf<O>,
-): Promise<{ values: Flags<O>; words: readonly string[] } | ExitCode> {
-  const read = await parsed(args, command, true);
-  if (typeof read === "number") return read;
-  const problem = await argumentProblem(command, read.words);
-  return problem === undefined ? read : wrongUsage(problem, command);
-}
-
-async function parsed<const O extends Options>(
-  args: readonly string[],
-  command: CommandOf<O>,
-  allowPositionals: boolean,
-): Promise<{ values: Flags<O>; words: readonly string[] } | ExitCode> {
+  command: CommandOf<O, A>,
+): Promise<{ flags: Flags<O>; words: Words<A> } | ExitCode> {
   const { options } = command;
+  const allowPositionals = command.arguments !== undefined;
   const unknown = await unknownFlags(args, options);
   if (unknown !== undefined) return wrongUsage(unknown, command);
   try {
@@ -49,7 +51,10 @@ async function parsed<const O extends Options>(
       return EXIT.ok;
     }
     mustHaveValues(values);
-    return { values, words: positionals };
+    const problem = await argumentProblem(command, positionals);
+    return problem === undefined
+      ? { flags: values, words: positionals as unknown as Words<A> }
+      : wrongUsage(problem, command);
   } catch (error) {
     return wrongUsage(valueProblem((error as Error).message), command);
   }

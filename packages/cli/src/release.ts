@@ -1,31 +1,26 @@
 import { callService } from "./call-service.ts";
 import { RELEASE } from "./commands/calling.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { readArguments, wrongUsage } from "./read-flags.ts";
+import { running, wrongUsage } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
-import { sharedKeyHeaders } from "./service-flags.ts";
+import { sharedKey } from "./service-flags.ts";
 import { amountProblems, amountsOf, joined } from "./wait-flags.ts";
 
-export async function releaseCommand(args: readonly string[]): Promise<ExitCode> {
-  const read = await readArguments(args, RELEASE);
-  if (typeof read === "number") return read;
-  const {
-    values: flags,
-    words: [slotToken],
-  } = read;
+export const releaseCommand = running(RELEASE, async (flags, [slotToken]) => {
   const { status, used, url } = flags;
   const problems = joined([statusProblem(status), ...amountProblems("--used", used)]);
   if (problems !== undefined) return wrongUsage(problems, RELEASE);
   try {
     const reported = { used: amountsOf(used), ...(status !== undefined && { status: Number(status) }) };
     const body = JSON.stringify({ slotToken, ...reported });
-    const headers = { "content-type": "application/json", ...sharedKeyHeaders(flags) };
+    const { header, token } = sharedKey(flags);
+    const headers = { "content-type": "application/json", ...(token !== undefined && { [header]: token }) };
     const answer = await callService(url, "/api/v0/fairqueue/release", { method: "POST", headers, body });
     return report(answer as ReleaseAnswer, flags.json === true);
   } catch (error) {
     return serviceFailure(error, flags.json === true);
   }
-}
+});
 
 interface ReleaseAnswer {
   /** False if the service knows at once that the token holds no slot. */

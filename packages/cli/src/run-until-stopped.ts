@@ -1,6 +1,6 @@
-import { constants } from "node:os";
 import type { Service, ShutdownTimes } from "@slotkeeper/server";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { exitOf } from "./signals.ts";
 
 type StopSignal = "SIGTERM" | "SIGINT";
 
@@ -36,7 +36,7 @@ export function runUntilStopped(service: Service): Promise<ExitCode> {
     let isStopping = false;
     const crash = crasher(service);
     const stop = (signal: StopSignal) => {
-      if (isStopping) process.exit(128 + constants.signals[signal]);
+      if (isStopping) process.exit(exitOf(signal));
       isStopping = true;
       service.stop(timesOf(signal, service)).then(() => resolve(EXIT.ok), crash);
     };

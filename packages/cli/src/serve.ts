@@ -14,16 +14,13 @@ import {
   VERSION,
 } from "@slotkeeper/server";
 import { systemWords } from "@slotkeeper/server/words";
-import { announce } from "./announce.ts";
 import { SERVE } from "./commands/serving.ts";
 import { sourcesOf } from "./config-sources.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { readFlags, wrongUsage } from "./read-flags.ts";
+import { running, wrongUsage } from "./read-flags.ts";
 import { runUntilStopped } from "./run-until-stopped.ts";
 
-export async function serve(args: readonly string[]): Promise<ExitCode> {
-  const flags = await readFlags(args, SERVE);
-  if (typeof flags === "number") return flags;
+export const serve = running(SERVE, async (flags) => {
   if (flags.socket !== undefined) return serveSocket(flags.socket, flags);
   const sources = sourcesOf(flags);
   try {
@@ -32,7 +29,7 @@ export async function serve(args: readonly string[]): Promise<ExitCode> {
   } catch (error) {
     return failed(error, flags.config);
   }
-}
+});
 
 /** A keeper has no configuration. */
 async function serveSocket(socket: string, flags: { readonly [flag: string]: unknown }): Promise<ExitCode> {
@@ -80,6 +77,41 @@ async function start(sources: ConfigSources, isJson: boolean): Promise<ExitCode>
   return stopped;
 }
 
+/** Prints the dashboard first, then the address, the store, and a first request that works. */
+function announce(service: Service, isJson: boolean): string {
+  const { url, address, storeDescription: store, config } = service;
+  const dashboard = `${url}/`;
+  const tryIt = firstRequest(service);
+  if (isJson)
+    return `${JSON.stringify({ event: "listening", version: VERSION, url, dashboard, address, store, config: config.version, tryIt })}\n`;
+  return `slotkeeper ${VERSION}
+  dashboard  ${dashboard}
+  listening  ${url}${reachOf(service)}
+  store      ${store}
+  config     ${config.version}
+  try it     ${tryIt}
+`;
+}
+
+/**
+ * Says which machines can reach the service if the address does not show it, and how to change that if it is the
+ * default.
+ */
+function reachOf({ address, url, config }: Service): string {
+  const { port } = new URL(url);
+  if (address === "::" || address === "0.0.0.0")
+    return `\n             and every other address of this machine, port ${port}`;
+  if (config.origins.get("listen") !== "default") return "";
+  return "\n             only from this machine; to open it: set auth.enabled and auth.token, or --listen :8080";
+}
+
+/** Never prints a key: if one is needed, the line takes it from the environment. */
+function firstRequest({ url, config }: Service): string {
+  const { auth } = config.settings;
+  const key = auth === undefined ? "" : ` -H "${auth.header}: $SLOTKEEPER_AUTH__TOKEN"`;
+  return `curl -sS ${url}/api/v0/fairqueue/acquire${key} -d '{"hostname":"example.com","bucket":"me","waitMs":1000}'`;
+}
+
 /** Error codes of the system for an address that this machine does not have, or that this user may not use. */
 const NO_ADDRESS: ReadonlySet<string> = new Set(["EACCES", "EADDRNOTAVAIL", "EAI_AGAIN", "EINVAL", "ENOTFOUND"]);
 
@@ -91,32 +123,27 @@ interface ListenError {
 }
 
 function failed(error: unknown, config: string | undefined): ExitCode {
-  if (error instanceof ConfigError) {
-    process.stderr.write(`${error.message}\n`);
-    return EXIT.config;
-  }
-  if (error instanceof SchemaError) {
-    process.stderr.write(`${withConfig(error, config)}\n`);
-    return EXIT.database;
-  }
-  if (error instanceof DatabaseError || error instanceof MigrateError) {
-    process.stderr.write(`${error.message}\n`);
-    return EXIT.database;
-  }
+  const { code, message } = failureOf(error, config);
+  process.stderr.write(`${message}\n`);
+  return code;
+}
+
+function failureOf(error: unknown, config: string | undefined): { readonly code: ExitCode; readonly message: string } {
+  const { message } = error as Error;
+  if (error instanceof ConfigError) return { code: EXIT.config, message };
+  if (error instanceof SchemaError) return { code: EXIT.database, message: withConfig(error, config) };
+  if (error instanceof DatabaseError || error instanceof MigrateError) return { code: EXIT.database, message };
   const { code = "", address, hostname, port = 0 } = error as Partial<ListenError>;
   if (code === "EADDRINUSE") {
-    process.stderr.write(
-      `Port ${port} on ${address} is in use: another program, perhaps another slotkeeper, listens there. Stop it, or choose another port with --listen, for example --listen 127.0.0.1:${port + 1}.\n`,
-    );
-    return EXIT.listen;
+    const advice = `Stop it, or choose another port with --listen, for example --listen 127.0.0.1:${port + 1}.`;
+    const why = `Port ${port} on ${address} is in use: another program, perhaps another slotkeeper, listens there.`;
+    return { code: EXIT.listen, message: `${why} ${advice}` };
   }
   if (NO_ADDRESS.has(code)) {
-    const name = address ?? hostname ?? "the address given";
-    process.stderr.write(`Cannot listen on ${name}: ${systemWords(error)}. Choose another address with --listen.\n`);
-    return EXIT.listen;
+    const why = `Cannot listen on ${address ?? hostname ?? "the address given"}: ${systemWords(error)}.`;
+    return { code: EXIT.listen, message: `${why} Choose another address with --listen.` };
   }
-  process.stderr.write(`slotkeeper failed: ${(error as Error).message}\n`);
-  return EXIT.failed;
+  return { code: EXIT.failed, message: `slotkeeper failed: ${message}` };
 }
 
 /** The message of a schema that is behind ends with the command to run: completed by the configuration of this one. */

@@ -1,48 +1,32 @@
+import type { ServiceState } from "@slotkeeper/server";
 import { STATUS } from "./commands/operating.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { EXIT } from "./exit-codes.ts";
 import { callOperator } from "./operate/call-operator.ts";
-import { readFlags } from "./read-flags.ts";
+import { running } from "./read-flags.ts";
 import { serviceFailure } from "./service-failure.ts";
 import { alignedRows } from "./table.ts";
 import { harmless, spanOf } from "./top/terminal-text.ts";
 
-/** The part of the state that the table shows. */
-interface State {
-  readonly total: number;
-  readonly hosts: readonly {
-    readonly host: string;
-    readonly hostname?: string;
-    readonly inFlight: number;
-    readonly limit?: number;
-    readonly waiting: number;
-    readonly breaker: string;
-    readonly isPaused?: boolean;
-    readonly oldestWaitMs?: number;
-  }[];
-}
-
-export async function statusCommand(args: readonly string[]): Promise<ExitCode> {
-  const flags = await readFlags(args, STATUS);
-  if (typeof flags === "number") return flags;
+export const statusCommand = running(STATUS, async (flags) => {
   const isJson = flags.json === true;
   if (flags.local === true) return (await import("./local/status-locally.ts")).statusLocally(flags.socket, isJson);
   const query = flags.host === undefined ? "" : `?host=${encodeURIComponent(flags.host)}`;
   try {
     const state = await callOperator(flags, `/state${query}`);
-    process.stdout.write(isJson ? `${JSON.stringify(state)}\n` : tableOf(state as State, flags.host));
+    process.stdout.write(isJson ? `${JSON.stringify(state)}\n` : tableOf(state as ServiceState, flags.host));
     return EXIT.ok;
   } catch (error) {
     return serviceFailure(error, isJson);
   }
-}
+});
 
-function tableOf({ hosts, total }: State, asked: string | undefined): string {
+function tableOf({ hosts, total }: ServiceState, asked: string | undefined): string {
   if (hosts.length === 0) {
     return asked === undefined ? "No host has slots or waiters.\n" : `The host "${asked}" has no slots or waiters.\n`;
   }
   const rows = hosts.map(({ host, hostname, inFlight, limit, waiting, breaker, oldestWaitMs, isPaused }) => [
     harmless(hostname ?? host),
-    `${inFlight}/${limit || "-"}${isPaused === true ? " paused" : ""}`,
+    `${inFlight}/${limit || "-"}${isPaused ? " paused" : ""}`,
     String(waiting),
     oldestWaitMs ? spanOf(oldestWaitMs) : "-",
     breaker,

@@ -1,15 +1,8 @@
 import type { AcquireOptions, ServiceSlot, SlotClient } from "@slotkeeper/client";
+import type { Flags } from "./commands/command.ts";
+import type { NAME_OPTIONS, WAIT_OPTIONS } from "./commands/shared-options.ts";
 
-export interface WaitFlags {
-  readonly host?: string | undefined;
-  readonly bucket?: string | undefined;
-  readonly max?: string | undefined;
-  readonly width?: string | undefined;
-  readonly cost?: readonly string[] | undefined;
-  readonly key?: readonly string[] | undefined;
-  readonly class?: string | undefined;
-  readonly timeout?: string | undefined;
-}
+export type WaitFlags = Flags<typeof WAIT_OPTIONS>;
 
 /** Returns all problems at once, or `undefined` if there is none. */
 export function waitProblems(flags: WaitFlags): string | undefined {
@@ -32,7 +25,7 @@ export function waitProblems(flags: WaitFlags): string | undefined {
 }
 
 /** The same for the flags of `--name`. */
-export function nameProblems(flags: WaitFlags & { readonly slots?: string | undefined }): string | undefined {
+export function nameProblems(flags: WaitFlags & Flags<typeof NAME_OPTIONS>): string | undefined {
   const others = (["host", "max", "bucket", "cost", "key", "class"] as const).filter(
     (flag) => flags[flag] !== undefined,
   );
@@ -69,9 +62,7 @@ export function amountProblems(name: string, values: readonly string[] = []): st
 
 /** The amounts of a flag that `amountProblems` has checked. */
 export function amountsOf(values: readonly string[] | undefined): { readonly [budget: string]: number } | undefined {
-  return (
-    values && Object.fromEntries(values.map((value) => value.split("=")).map(([name, cost]) => [name, Number(cost)]))
-  );
+  return pairsOf(values, Number);
 }
 
 function keyProblem(value: string): string | undefined {
@@ -80,12 +71,13 @@ function keyProblem(value: string): string | undefined {
     : `Expected --key to be a name and a value, like tenant=acme, got "${value}".`;
 }
 
-/** A value may contain `=`. */
-function keysOf(values: readonly string[] | undefined): { readonly [key: string]: string } | undefined {
-  return (
-    values &&
-    Object.fromEntries(values.map((value) => [value.slice(0, value.indexOf("=")), value.slice(value.indexOf("=") + 1)]))
-  );
+/** By name. A value may contain `=`. */
+function pairsOf<T>(values: readonly string[] | undefined, read: (text: string) => T) {
+  const pairs = values?.map((value) => {
+    const at = value.indexOf("=");
+    return [value.slice(0, at), read(value.slice(at + 1))] as const;
+  });
+  return pairs && (Object.fromEntries(pairs) as { readonly [name: string]: T });
 }
 
 function timeoutProblem(timeout: string | undefined): string | undefined {
@@ -104,7 +96,7 @@ export function acquireBy(keeper: SlotClient, flags: WaitFlags, watched: Watched
       hostname: host,
       maxWaitMs: waitMs,
       cost: amountsOf(flags.cost),
-      keys: keysOf(flags.key),
+      keys: pairsOf(flags.key, String),
       class: flags.class,
       ...asked,
     });

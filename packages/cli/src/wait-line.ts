@@ -1,4 +1,4 @@
-import { fitted } from "./top/fitted.ts";
+import { fitted } from "./table.ts";
 
 /** Standard error, or a stand-in in tests. */
 export interface LineOutput {

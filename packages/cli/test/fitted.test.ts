@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { alignedRows } from "../src/table.ts";
-import { fitted } from "../src/top/fitted.ts";
+import { alignedRows, fitted } from "../src/table.ts";
 
 test.each([
   ["abc", 5, "abc  "],

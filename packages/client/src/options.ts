@@ -86,17 +86,11 @@ export interface AcquireOptions {
 }
 
 /** Options of `acquire` and `run` of a semaphore of the service. */
-export interface SemaphoreAcquireOptions {
+export interface SemaphoreAcquireOptions extends Pick<AcquireOptions, "width" | "signal" | "onPending"> {
   /** The client group of this caller: all groups get equal shares of slot time. Default: one shared bucket. */
   readonly bucket?: string | undefined;
-  /** The number of slots that the work needs. They are granted together. Default: 1. */
-  readonly width?: number | undefined;
-  /** Ends the wait: `acquire` rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
   /** Longest wait in milliseconds; `0` does not wait. Default: a day, the longest wait that the service allows. */
   readonly timeoutMs?: number | undefined;
-  /** Called after each answer without a slot. Default: none. */
-  readonly onPending?: ((pending: Pending) => void) | undefined;
 }
 
 /** What a release reports to the service. */

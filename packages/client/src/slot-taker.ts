@@ -1,15 +1,12 @@
 /** Waits for a slot and creates the slot object, with the spans around both and the counts. */
 import { failurePolicy } from "./failure-policy.ts";
 import { namedHost } from "./host-name.ts";
-import type { AcquireOptions, ResolvedOptions } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import { heldSlot, type ServiceSlot } from "./slot.ts";
-import { type Ask, waitForSlot } from "./slot-wait.ts";
+import { type Asked, waitForSlot } from "./slot-wait.ts";
 import { endSpan } from "./telemetry.ts";
 import { quietly } from "./timing.ts";
 import { transport } from "./transport.ts";
-
-/** The options of a call. Those that are left out have the default of the client. */
-type Asked = Omit<Ask, "named" | "waitUntil" | "maxWaitMs"> & Pick<AcquireOptions, "waitUntil" | "maxWaitMs">;
 
 /** `mayHash` is false for a semaphore, because the service knows it only by its name. */
 export type Take = (asked: Asked, mayHash?: boolean) => Promise<ServiceSlot>;

@@ -16,30 +16,26 @@ import { deliver, promise } from "./deliveries.ts";
 import { AcquireTimeoutError, OverloadedError, RefusedError, ThrottledError, UnavailableError } from "./errors.ts";
 import type { FailurePolicy, Pass } from "./failure-policy.ts";
 import type { NamedHost } from "./host-name.ts";
-import type { Pending, ResolvedOptions, WaitUntil } from "./options.ts";
+import type { AcquireOptions, ResolvedOptions, WaitUntil } from "./options.ts";
 import { type Lease, RENEW_AT, type ServiceSlot } from "./slot.ts";
 import { backoffMs, LONGEST_TIMER_MS, now, quietly, sleep } from "./timing.ts";
 import { type Call, CallFailure } from "./transport.ts";
 
-export interface Ask {
-  readonly named: NamedHost;
-  /** For messages and for the failure policy. */
-  readonly hostname: string;
-  readonly bucket?: string | undefined;
-  readonly width?: number | undefined;
-  readonly cost?: { readonly [budget: string]: number } | undefined;
-  readonly keys?: { readonly [key: string]: string } | undefined;
-  readonly class?: string | undefined;
-  readonly maxWaitMs: number;
-  readonly signal?: AbortSignal | undefined;
-  readonly onPending?: ((pending: Pending) => void) | undefined;
-  readonly waitUntil: WaitUntil | undefined;
+/** The options of a call. Those that are left out have the default of the client. */
+export interface Asked extends AcquireOptions {
   /** The number of slots of a named semaphore. */
   readonly limit?: number;
   /** Whether the wait ends as soon as the service reports that no slot is free. */
   readonly isNow?: boolean;
   /** The held slots by their id. */
   readonly held?: Map<string, ServiceSlot>;
+}
+
+/** The same with the defaults. `hostname` is for messages and for the failure policy. */
+interface Ask extends Asked {
+  readonly named: NamedHost;
+  readonly maxWaitMs: number;
+  readonly waitUntil: WaitUntil | undefined;
 }
 
 export type Granted = Extract<AcquireReply, { result: "granted" }> & Lease;

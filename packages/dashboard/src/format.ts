@@ -46,16 +46,16 @@ export function plural(value: number, one: string, many = `${one}s`): string {
  * or unassigned characters are written as `\u{202e}`.
  */
 export function visible(text: string): string {
-  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, escape);
+  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-export function nameOfHost({
-  host,
-  hostname,
-}: {
+/** A host by its key, and by its name if that is known. */
+export interface NamedHost {
   readonly host: string;
   readonly hostname?: string | undefined;
-}): string {
+}
+
+export function nameOfHost({ host, hostname }: NamedHost): string {
   return visible(hostname ?? shortKey(host));
 }
 
@@ -66,10 +66,6 @@ export function nameOfBucket(bucket: string): string {
 /** The short key of a host whose name is unknown. */
 export function shortKey(key: string): string {
   return key.length > 20 ? `${key.slice(0, 12)}…` : key;
-}
-
-function escape(character: string): string {
-  return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 }
 
 function pair(large: number, largeUnit: string, small: number, smallUnit: string): string {

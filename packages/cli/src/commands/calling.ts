@@ -1,18 +1,25 @@
 import { CANNOT_START } from "../exit-codes.ts";
-import type { Command } from "./command.ts";
-import { HELP_OPTION, JSON_OPTION, NAME_OPTIONS, SERVICE_OPTIONS, WAIT_OPTIONS } from "./shared-options.ts";
+import {
+  command,
+  flag,
+  JSON_OPTION,
+  NAME_OPTIONS,
+  repeated,
+  SERVICE_OPTIONS,
+  valued,
+  WAIT_OPTIONS,
+} from "./shared-options.ts";
 
 /** The commands that get slots and give them back. */
 
-export const ACQUIRE = {
+export const ACQUIRE = command({
   name: "acquire",
   does: "waits for a slot and prints its token",
   usage: ["--host NAME [--bucket NAME | --max N] [--width N] [--cost NAME=N] [--timeout S] [--url URL] [--json]"],
   options: {
     ...WAIT_OPTIONS,
     ...SERVICE_OPTIONS,
-    json: { type: "boolean", about: "print token, fence, lease and charges as JSON" },
-    ...HELP_OPTION,
+    json: flag("print token, fence, lease and charges as JSON"),
   },
   notes:
     "The slot is lost when its lease ends (30 s unless configured otherwise). For longer work use `slotkeeper exec`, which renews it.",
@@ -22,24 +29,21 @@ export const ACQUIRE = {
   ],
   exits: ["ok", "usage", "noSlot", "unreachable", "refused"],
   exitNote: "otherwise 128 + n, if signal n ended the wait",
-} as const satisfies Command;
+});
 
-export const RELEASE = {
+export const RELEASE = command({
   name: "release",
   does: "gives a slot back",
   usage: ["TOKEN [--status CODE] [--used NAME=N] [--url URL] [--json]"],
   arguments: [{ name: "TOKEN" }],
   options: {
-    status: { type: "string", value: "CODE", about: "the upstream's HTTP status, for the circuit breaker" },
-    used: {
-      type: "string",
-      multiple: true,
-      value: "NAME=N",
-      about: "what it really cost of a budget, for example tokens=1234; may be repeated; default: what was charged",
-    },
+    status: valued("CODE", "the upstream's HTTP status, for the circuit breaker"),
+    used: repeated(
+      "NAME=N",
+      "what it really cost of a budget, for example tokens=1234; may be repeated; default: what was charged",
+    ),
     ...SERVICE_OPTIONS,
     ...JSON_OPTION,
-    ...HELP_OPTION,
   },
   notes:
     "A token that holds no slot releases nothing, and no other slot. If the service knows that at once, the exit code is 1.",
@@ -49,9 +53,9 @@ export const RELEASE = {
     'slotkeeper release --used tokens=1234 "$slot"',
   ],
   exits: ["ok", "failed", "usage", "unreachable", "refused"],
-} as const satisfies Command;
+});
 
-export const EXEC = {
+export const EXEC = command({
   name: "exec",
   does: "holds a slot while a command runs",
   usage: [
@@ -63,9 +67,8 @@ export const EXEC = {
     ...NAME_OPTIONS,
     ...WAIT_OPTIONS,
     ...SERVICE_OPTIONS,
-    "pass-token": { type: "boolean", about: "leave the keys of the service in the environment of the command" },
-    json: { type: "boolean", about: "print failures as JSON, on standard error" },
-    ...HELP_OPTION,
+    "pass-token": flag("leave the keys of the service in the environment of the command"),
+    json: flag("print failures as JSON, on standard error"),
   },
   notes: `With --name and without --url and SLOTKEEPER_URL, the slots are those of this machine, for this user. No service is needed.
 The slot lasts until the command has ended, and the processes that it left behind, even if this command is killed.
@@ -81,4 +84,4 @@ Its environment has SLOTKEEPER_NAME, SLOTKEEPER_FENCE and, on one machine, SLOTK
   ],
   exits: ["usage", "noSlot", "unreachable", "refused", "lost", "keeper"],
   exitNote: `otherwise the exit code of the command: 128 + n if signal n ended it, ${CANNOT_START} if it could not be started`,
-} as const satisfies Command;
+});

@@ -17,8 +17,17 @@ export interface Option {
 
 export type Options = { readonly [flag: string]: Option };
 
+/** The flags that a person has given. */
+export type Flags<O extends Options> = { readonly [Name in keyof O]?: Value<O[Name]> | undefined };
+type Value<O extends Option> = O extends { readonly multiple: true }
+  ? readonly string[]
+  : O["type"] extends "boolean"
+    ? boolean
+    : string;
+export type FlagsOf<C extends { readonly options: Options }> = Flags<C["options"]>;
+
 /** An argument that is no flag. */
-interface Argument {
+export interface Argument {
   readonly name: string;
   /** It must be one of these. */
   readonly words?: readonly string[];
@@ -73,17 +82,18 @@ function section(title: string, lines: readonly string[]): string {
 
 function optionText([flag, { short, value, about }]: readonly [string, Option]): string {
   const names = `  ${short === undefined ? "   " : `-${short},`} --${flag}${value === undefined ? "" : ` ${value}`}`;
-  const [first = "", ...rest] = wrapped(about).map((line) => " ".repeat(TEXT_COLUMN) + line);
+  const [first = "", ...rest] = wrapped(about, WIDTH - TEXT_COLUMN).map((line) => " ".repeat(TEXT_COLUMN) + line);
   const isFitting = names.length <= TEXT_COLUMN - 2;
   const lines = isFitting ? [names + first.slice(names.length), ...rest] : [names, first, ...rest];
   return lines.join("\n");
 }
 
-function wrapped(text: string): string[] {
+/** Breaks at spaces. A word that is longer than a line stays whole, so that it can be copied. */
+export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
-  for (const word of text.split(" ")) {
+  for (const word of text.split(/\s+/)) {
     const last = lines.at(-1);
-    if (last === undefined || TEXT_COLUMN + last.length + 1 + word.length > WIDTH) lines.push(word);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
     else lines[lines.length - 1] = `${last} ${word}`;
   }
   return lines;

@@ -1,5 +1,5 @@
 import { ACQUIRE, EXEC, RELEASE } from "./calling.ts";
-import { argumentsText, type Command } from "./command.ts";
+import type { Command } from "./command.ts";
 import { BREAKER, LIMIT, PAUSE, RESUME, REVOKE, STATUS, TOP, WHO } from "./operating.ts";
 import { COMPLETION, DOCTOR, KEEPER, MIGRATE, SERVE } from "./serving.ts";
 
@@ -29,13 +29,3 @@ export const COMMANDS: readonly Command[] = ALL;
 
 /** The commands that people call. */
 export const SHOWN: readonly Command[] = COMMANDS.filter(({ isInternal }) => isInternal !== true);
-
-/** The lines of the general help: how to call each command, and what it does. */
-export function commandLines(): string {
-  const calls = SHOWN.map((command) => {
-    const more = command.takesCommand === true ? "[options] -- command" : argumentsText(command) || "[options]";
-    return `  slotkeeper ${command.name} ${more}`;
-  });
-  const width = Math.max(...calls.map(({ length }) => length)) + 2;
-  return SHOWN.map(({ does }, at) => `${calls[at]?.padEnd(width)}${does}`).join("\n");
-}

@@ -1,9 +1,9 @@
 import type { Command } from "../commands/command.ts";
-import { GENERAL_FLAGS, quoted, spellings, valued } from "./shell-words.ts";
+import { quoted, spellings, valued } from "./shell-words.ts";
 
 /** Each line of `case` sets what the function below it offers for one command. */
 export function bashScript(commands: readonly Command[]): string {
-  const names = [...commands.map(({ name }) => name), ...GENERAL_FLAGS].join(" ");
+  const names = [...commands.map(({ name }) => name), "--help", "--version"].join(" ");
   return `# Completion of slotkeeper for bash: source <(slotkeeper completion bash)
 _slotkeeper() {
   # Not COMP_WORDS: bash divides an address at its colons there.

@@ -1,24 +1,14 @@
-import type { Command } from "../commands/command.ts";
 import { SHOWN } from "../commands/commands.ts";
 import { COMPLETION } from "../commands/serving.ts";
-import { EXIT, type ExitCode } from "../exit-codes.ts";
-import { readArguments } from "../read-flags.ts";
+import { EXIT } from "../exit-codes.ts";
+import { running } from "../read-flags.ts";
 import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";
 import { zshScript } from "./zsh.ts";
 
-type Shell = (typeof COMPLETION)["arguments"][0]["words"][number];
+const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript };
 
-const SCRIPTS: { readonly [shell in Shell]: (commands: readonly Command[]) => string } = {
-  bash: bashScript,
-  zsh: zshScript,
-  fish: fishScript,
-};
-
-export async function completionCommand(args: readonly string[]): Promise<ExitCode> {
-  const read = await readArguments(args, COMPLETION);
-  if (typeof read === "number") return read;
-  const [shell] = read.words as [Shell];
+export const completionCommand = running(COMPLETION, async (_flags, [shell]) => {
   process.stdout.write(SCRIPTS[shell](SHOWN));
   return EXIT.ok;
-}
+});

@@ -2,9 +2,6 @@ import type { Command, Option } from "../commands/command.ts";
 
 /** What the scripts of all shells need from the table of commands. */
 
-/** The flags of the command itself, without a command. */
-export const GENERAL_FLAGS = ["--help", "--version"];
-
 export function isFile({ value }: Option): boolean {
   return value === "FILE" || value === "PATH";
 }

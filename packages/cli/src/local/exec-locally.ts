@@ -18,28 +18,20 @@ import {
   keeperSocket,
   NODE_OPTIONS,
 } from "@slotkeeper/client/node/parts";
-import { HELD_VARIABLE, heldSlots, withoutKeys } from "../command-environment.ts";
+import type { EXEC } from "../commands/calling.ts";
+import type { FlagsOf } from "../commands/command.ts";
+import { HELD_VARIABLE, heldSlots, withoutKeys } from "../environment.ts";
 import type { Signals } from "../signals.ts";
 import { countOf } from "../wait-flags.ts";
 import { Hold } from "./hold.ts";
 import { KeeperRefusal, type LocalGrant, LocalSession } from "./wait.ts";
 import { WaitingCommand } from "./waiting-command.ts";
 
-export interface LocalFlags {
-  readonly name?: string | undefined;
-  readonly slots?: string | undefined;
-  readonly as?: string | undefined;
-  readonly width?: string | undefined;
-  readonly timeout?: string | undefined;
-  readonly socket?: string | undefined;
-  readonly close?: boolean | undefined;
-  readonly nested?: boolean | undefined;
-  readonly quiet?: boolean | undefined;
-  readonly json?: boolean | undefined;
-  readonly "pass-token"?: boolean | undefined;
-}
-
-export async function execLocally(flags: LocalFlags, command: readonly string[], signals: Signals): Promise<number> {
+export async function execLocally(
+  flags: FlagsOf<typeof EXEC>,
+  command: readonly string[],
+  signals: Signals,
+): Promise<number> {
   const { name = "" } = flags;
   const socket = keeperSocket(flags.socket);
   const held = heldSlots();
@@ -111,7 +103,7 @@ function defaultBucket(): string {
 
 async function granted(
   link: KeeperLink,
-  flags: LocalFlags,
+  flags: FlagsOf<typeof EXEC>,
   { headers, hold, signal }: { headers: { readonly [name: string]: string }; hold: Hold; signal: AbortSignal },
 ): Promise<LocalGrant> {
   const { name = "", slots, timeout } = flags;
@@ -140,7 +132,7 @@ function unlessTimedOut(error: unknown): undefined {
 }
 
 /** Waits. What shows the wait is loaded only for it, because most commands do not wait, and delays no grant. */
-function waitVisibly(link: KeeperLink, flags: LocalFlags, session: LocalSession): Promise<LocalGrant> {
+function waitVisibly(link: KeeperLink, flags: FlagsOf<typeof EXEC>, session: LocalSession): Promise<LocalGrant> {
   const grant = session.wait();
   const shown = show(link, flags, session, grant);
   // The error of what shows it says why no slot came in time.
@@ -149,7 +141,7 @@ function waitVisibly(link: KeeperLink, flags: LocalFlags, session: LocalSession)
 
 async function show(
   link: KeeperLink,
-  { name = "", quiet, json }: LocalFlags,
+  { name = "", quiet, json }: FlagsOf<typeof EXEC>,
   session: LocalSession,
   grant: Promise<LocalGrant>,
 ): Promise<LocalGrant> {

@@ -14,15 +14,13 @@ import { Keeper } from "@slotkeeper/server/keeper";
 import { systemWords } from "@slotkeeper/server/words";
 import { KEEPER } from "../commands/serving.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
-import { readFlags } from "../read-flags.ts";
+import { running } from "../read-flags.ts";
 
 const IDLE_MS = 10_000;
 
-export async function keeperCommand(args: readonly string[]): Promise<ExitCode> {
-  const flags = await readFlags(args, KEEPER);
-  if (typeof flags === "number") return flags;
+export const keeperCommand = running(KEEPER, async (flags) => {
   return keep(keeperSocket(flags.socket), { idleMs: IDLE_MS, logFile: flags.log, onReady: () => {} });
-}
+});
 
 interface KeepOptions {
   /** Undefined: it stays. */

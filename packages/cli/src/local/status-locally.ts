@@ -1,10 +1,11 @@
+import { request } from "node:http";
 import type { LocalHolder, LocalName, LocalUser } from "@slotkeeper/server/keeper";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { serviceFailure } from "../service-failure.ts";
 import { alignedRows } from "../table.ts";
 import { harmless, spanOf } from "../top/terminal-text.ts";
-import { localState } from "./running-keeper.ts";
-import { shownBucket } from "./use.ts";
+import { runningKeeper } from "./running-keeper.ts";
+import { type LocalState, shownBucket } from "./use.ts";
 
 /** `status --local`: who holds what on this machine, who waits, since when. */
 export async function statusLocally(socket: string | undefined, isJson: boolean): Promise<ExitCode> {
@@ -15,6 +16,24 @@ export async function statusLocally(socket: string | undefined, isJson: boolean)
   } catch (error) {
     return serviceFailure(error, isJson);
   }
+}
+
+/** Who holds and who waits; `undefined` if no keeper runs. */
+async function localState(given: string | undefined): Promise<LocalState | undefined> {
+  const socketPath = await runningKeeper(given);
+  if (socketPath === undefined) return undefined;
+  return new Promise((resolve, reject) => {
+    const sent = request({ socketPath, path: "/api/v0/local" }, (answer) => {
+      let text = "";
+      answer.on("data", (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      answer.on("end", () => resolve(JSON.parse(text) as LocalState));
+    });
+    // It ended at this moment because it was idle.
+    sent.on("error", ({ code }: NodeJS.ErrnoException) => (code === "ECONNRESET" ? resolve(undefined) : reject(code)));
+    sent.end();
+  });
 }
 
 function textOf(names: readonly LocalName[]): string {

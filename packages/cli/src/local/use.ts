@@ -6,8 +6,6 @@ import { answerOf } from "./wait.ts";
 
 /** The answer of the keeper about the names in use. */
 export interface LocalState {
-  readonly version: string;
-  readonly pid: number;
   readonly names: readonly LocalName[];
 }
 

@@ -17,16 +17,11 @@ interface Result {
   readonly json: object;
 }
 
-interface ActionFlags extends OperatorFlags {
-  readonly yes?: boolean | undefined;
-  readonly json?: boolean | undefined;
-}
-
 /**
  * Plans the action, asks whether to do it, does it, and prints the result. `plan` may throw a `TypeError` for wrong
  * usage, or a `ServiceCallError`.
  */
-export async function act(flags: ActionFlags, plan: () => Promise<Action>): Promise<ExitCode> {
+export async function act(flags: OperatorFlags, plan: () => Promise<Action>): Promise<ExitCode> {
   const isJson = flags.json === true;
   try {
     if (flags.yes !== true) mustBeAnswerable();

@@ -1,16 +1,13 @@
 import type { ServiceState } from "@slotkeeper/server";
 import { callService, ServiceCallError } from "../call-service.ts";
+import type { Flags } from "../commands/command.ts";
+import type { ACTION_OPTIONS, NEW_OPTION } from "../commands/shared-options.ts";
 import { KEY_HINTS, operatorHeaders } from "../service-flags.ts";
 
 export type HostState = ServiceState["hosts"][number];
 
-/** The flags of every command for operators. */
-export interface OperatorFlags {
-  readonly url?: string | undefined;
-  readonly "internal-token"?: string | undefined;
-  readonly "by-key"?: boolean | undefined;
-  readonly new?: boolean | undefined;
-}
+/** The flags of commands for operators. */
+export type OperatorFlags = Flags<typeof ACTION_OPTIONS & typeof NEW_OPTION>;
 
 /** Makes one call of the internal API. The path is without `/api/v0`. Throws as `callService`. */
 export async function callOperator(flags: OperatorFlags, path: string, call: RequestInit = {}): Promise<unknown> {

@@ -1,43 +1,33 @@
+import type { FlagsOf } from "../commands/command.ts";
 import { LIMIT } from "../commands/operating.ts";
-import type { ExitCode } from "../exit-codes.ts";
-import { readArguments, wrongUsage } from "../read-flags.ts";
+import { running, wrongUsage } from "../read-flags.ts";
 import { harmless } from "../top/terminal-text.ts";
-import { countProblem } from "../wait-flags.ts";
+import { countProblem, joined } from "../wait-flags.ts";
 import { type Action, act } from "./act.ts";
-import { type HostState, hostPath, type OperatorFlags, seenHost } from "./call-operator.ts";
+import { type HostState, hostPath, seenHost } from "./call-operator.ts";
 
 type LimitKey = keyof HostState["limits"];
 type Limits = { readonly [key in LimitKey]?: number };
 
-interface LimitFlags extends OperatorFlags {
-  readonly slots?: string | undefined;
-  readonly "per-bucket"?: string | undefined;
-  readonly reset?: boolean | undefined;
-}
-
-export async function limitCommand(args: readonly string[]): Promise<ExitCode> {
-  const read = await readArguments(args, LIMIT);
-  if (typeof read === "number") return read;
-  const { values: flags, words } = read;
+export const limitCommand = running(LIMIT, async (flags, [host]) => {
   const problems = problemsOf(flags);
-  if (problems.length > 0) return wrongUsage(problems.join("\n"), LIMIT);
-  return act(flags, () => change(flags, words[0] as string));
-}
+  if (problems !== undefined) return wrongUsage(problems, LIMIT);
+  return act(flags, () => change(flags, host));
+});
 
-function problemsOf(flags: LimitFlags): string[] {
+function problemsOf(flags: FlagsOf<typeof LIMIT>): string | undefined {
   const { slots, "per-bucket": perBucket, reset } = flags;
   if (slots === undefined && perBucket === undefined && reset !== true) {
-    return ["Expected --slots, --per-bucket or --reset."];
+    return "Expected --slots, --per-bucket or --reset.";
   }
-  const problems = [countProblem("--slots", slots), countProblem("--per-bucket", perBucket, 0)];
-  return problems.filter((problem) => problem !== undefined);
+  return joined([countProblem("--slots", slots), countProblem("--per-bucket", perBucket, 0)]);
 }
 
 /**
  * The service takes all live limits of a host at once, so those that an operator has set before are sent again. A change
  * of another limit by another operator, between the reading and the call, is lost.
  */
-async function change(flags: LimitFlags, host: string): Promise<Action> {
+async function change(flags: FlagsOf<typeof LIMIT>, host: string): Promise<Action> {
   const { state: before } = await seenHost(flags, host);
   const { slots, "per-bucket": perBucket } = flags;
   const body: Limits = {

@@ -1,19 +1,8 @@
-import { alignedRows } from "../table.ts";
+import type { HostState } from "../operate/call-operator.ts";
+import { alignedRows, fitted } from "../table.ts";
 import type { Line } from "./draw-hosts.ts";
-import { fitted } from "./fitted.ts";
-import {
-  BUDGET_HEADINGS,
-  budgetCells,
-  CLASS_HEADINGS,
-  classCells,
-  hostSummary,
-  KEY_HEADINGS,
-  KEYS_SHOWN,
-  keyCells,
-  sessionCells,
-  slotCells,
-} from "./host-cells.ts";
-import type { HostRow, Snapshot } from "./read-service.ts";
+import { hostSummary, sessionCells, slotCells, tablesOf } from "./host-cells.ts";
+import type { Snapshot } from "./read-service.ts";
 import { countOf, harmless } from "./terminal-text.ts";
 import { nameOf } from "./top-model.ts";
 
@@ -38,25 +27,17 @@ export function openHostLines({ open, state }: Snapshot, key: string, width: num
   ].slice(0, height);
 }
 
-function headLines(host: HostRow, width: number): Line[] {
+function headLines(host: HostState, width: number): Line[] {
   return [
     { text: fitted(harmless(nameOf(host)), width), look: "title" },
     { text: fitted(hostSummary(host), width) },
     { text: "" },
-    ...tableLines(BUDGET_HEADINGS, (host.budgets ?? []).map(budgetCells), width),
-    ...tableLines(
-      CLASS_HEADINGS,
-      (host.classes ?? []).map((one) => classCells(one, host.limit)),
-      width,
-    ),
-    ...tableLines(KEY_HEADINGS, host.keys.slice(0, KEYS_SHOWN).map(keyCells), width),
+    ...tablesOf(host).flatMap((rows) => tableLines(rows, width)),
   ];
 }
 
-/** No lines for an empty table. */
-function tableLines(headings: readonly string[], cells: readonly (readonly string[])[], width: number): Line[] {
-  if (cells.length === 0) return [];
-  const [heading = "", ...rows] = alignedRows([headings, ...cells]).split("\n");
+function tableLines(cells: readonly (readonly string[])[], width: number): Line[] {
+  const [heading = "", ...rows] = alignedRows(cells).split("\n");
   return [
     { text: fitted(heading, width), look: "heading" },
     // The last one is empty: a space before the next table.
@@ -64,7 +45,7 @@ function tableLines(headings: readonly string[], cells: readonly (readonly strin
   ];
 }
 
-function slotLines({ slots }: HostRow, width: number): Line[] {
+function slotLines({ slots }: HostState, width: number): Line[] {
   const name = Math.max(10, width - 34);
   const row = (bucket: string, held: string, lease: string) =>
     `${fitted(bucket, name)}  ${fitted(held, 14, "end")}  ${fitted(lease, 14, "end")}`;
@@ -74,7 +55,7 @@ function slotLines({ slots }: HostRow, width: number): Line[] {
   ];
 }
 
-function queueLines({ sessions, pending }: HostRow, at: number, width: number): Line[] {
+function queueLines({ sessions, pending }: HostState, at: number, width: number): Line[] {
   const name = Math.max(10, width - 62);
   const row = (position: string, bucket: string, waits: string, forecast: string, why: string) =>
     `${fitted(position, 8, "end")}  ${fitted(bucket, name)}  ${fitted(waits, 12, "end")}  ${fitted(forecast, 12, "end")}  ${fitted(why, 22)}`;

@@ -1,5 +1,5 @@
-import { fitted } from "./fitted.ts";
-import type { HostRow } from "./read-service.ts";
+import type { HostState } from "../operate/call-operator.ts";
+import { fitted } from "../table.ts";
 import { countOf, harmless, spanOf } from "./terminal-text.ts";
 import { nameOf, type SortKey, shownHosts, type TopModel, waitingAt } from "./top-model.ts";
 
@@ -15,8 +15,9 @@ interface Column {
   readonly rank: number;
   readonly title: string;
   readonly width: number;
-  readonly side: "start" | "end";
-  readonly value: (row: HostRow) => string;
+  /** Default: "end". */
+  readonly side?: "start" | "end";
+  readonly value: (row: HostState) => string;
 }
 
 const COLUMNS: readonly Column[] = [
@@ -25,27 +26,12 @@ const COLUMNS: readonly Column[] = [
     rank: 1,
     title: "IN USE",
     width: 13,
-    side: "end",
     value: ({ inFlight, limit, isPaused }) =>
       `${isPaused ? "paused " : ""}${countOf(inFlight)} of ${limit ? countOf(limit) : "?"}`,
   },
-  { key: "waiting", rank: 2, title: "WAITING", width: 9, side: "end", value: (row) => countOf(waitingAt(row)) },
-  {
-    key: "longest",
-    rank: 4,
-    title: "LONGEST",
-    width: 12,
-    side: "end",
-    value: ({ oldestWaitMs }) => spanOrDash(oldestWaitMs),
-  },
-  {
-    key: "average",
-    rank: 5,
-    title: "AVERAGE",
-    width: 12,
-    side: "end",
-    value: ({ avgWaitMs }) => spanOrDash(avgWaitMs),
-  },
+  { key: "waiting", rank: 2, title: "WAITING", width: 9, value: (row) => countOf(waitingAt(row)) },
+  { key: "longest", rank: 4, title: "LONGEST", width: 12, value: ({ oldestWaitMs }) => spanOrDash(oldestWaitMs) },
+  { key: "average", rank: 5, title: "AVERAGE", width: 12, value: ({ avgWaitMs }) => spanOrDash(avgWaitMs) },
   { key: "breaker", rank: 3, title: "BREAKER", width: 16, side: "start", value: breakerOf },
 ];
 const LEAST_NAME = 16;
@@ -55,7 +41,7 @@ function spanOrDash(ms: number): string {
   return ms > 0 ? spanOf(ms) : "-";
 }
 
-export function breakerOf({ breaker, breakerEndsInMs }: HostRow): string {
+export function breakerOf({ breaker, breakerEndsInMs }: HostState): string {
   if (breaker !== "open") return breaker === "half-open" ? "testing" : "closed";
   return breakerEndsInMs === undefined ? "open" : `open ${spanOf(breakerEndsInMs)}`;
 }
@@ -73,14 +59,14 @@ function columnsFor(width: number): readonly Column[] {
 }
 
 /** Without room for the column, an open breaker replaces the use: nothing reaches such a host. */
-function cellOf(column: Column, row: HostRow, shown: readonly Column[]): string {
+function cellOf(column: Column, row: HostState, shown: readonly Column[]): string {
   const isHidden = row.breaker === "open" && !shown.some(({ key }) => key === "breaker");
   return column.key === "use" && isHidden ? "breaker open" : column.value(row);
 }
 
 function heading(columns: readonly Column[], nameWidth: number, { sort, isReversed }: TopModel): Line {
   const mark = (key: SortKey, title: string) => (key === sort ? `${title}${isReversed ? "↑" : "↓"}` : title);
-  const cells = columns.map(({ key, title, width, side }) => fitted(mark(key, title), width, side));
+  const cells = columns.map(({ key, title, width, side = "end" }) => fitted(mark(key, title), width, side));
   return { text: [fitted(mark("host", "HOST"), nameWidth), ...cells].join(GAP), look: "heading" };
 }
 
@@ -96,7 +82,7 @@ export function hostLines(model: TopModel, width: number, height: number): Line[
   const room = Math.max(1, height - 1);
   const first = Math.max(0, Math.min(at - Math.floor(room / 2), rows.length - room));
   const body = rows.slice(first, first + room).map((row, index): Line => {
-    const cells = columns.map((column) => fitted(cellOf(column, row, columns), column.width, column.side));
+    const cells = columns.map((column) => fitted(cellOf(column, row, columns), column.width, column.side ?? "end"));
     const text = [fitted(harmless(nameOf(row)), nameWidth), ...cells].join(GAP);
     if (first + index === at) return { text, look: "chosen" };
     return row.breaker === "closed" && !row.isPaused ? { text } : { text, look: "warning" };

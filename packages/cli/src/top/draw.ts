@@ -1,6 +1,6 @@
+import { fitted } from "../table.ts";
 import { openHostLines } from "./draw-host.ts";
 import { hostLines, type Line } from "./draw-hosts.ts";
-import { fitted } from "./fitted.ts";
 import type { Snapshot } from "./read-service.ts";
 import { countOf, spanOf } from "./terminal-text.ts";
 import type { TopModel } from "./top-model.ts";

@@ -1,25 +1,35 @@
 import { blockedByWords, refillWords, unitsOf } from "@slotkeeper/server/words";
+import type { HostState } from "../operate/call-operator.ts";
 import { breakerOf } from "./draw-hosts.ts";
-import type { HostRow } from "./read-service.ts";
 import { countOf, harmless, spanOf } from "./terminal-text.ts";
 import { waitingAt } from "./top-model.ts";
 
 /** What people read about one host, its slots and its sessions, in `top` and `who`. */
 
-type Slot = HostRow["slots"][number];
-type Session = HostRow["sessions"][number];
-type Budget = NonNullable<HostRow["budgets"]>[number];
-type Class = NonNullable<HostRow["classes"]>[number];
-type Key = HostRow["keys"][number];
+type Slot = HostState["slots"][number];
+type Session = HostState["sessions"][number];
+type Budget = NonNullable<HostState["budgets"]>[number];
+type Class = NonNullable<HostState["classes"]>[number];
+type Key = HostState["keys"][number];
 
-export function hostSummary(host: HostRow): string {
+export function hostSummary(host: HostState): string {
   const { limits, inFlight, limit = 0 } = host;
   const perBucket = limits.maxSlotPerIp.value === 0 ? "no limit" : countOf(limits.maxSlotPerIp.value);
   return `${countOf(inFlight)} of ${limit === 0 ? "?" : countOf(limit)} slots in use (${limits.maxSlotPerHost.origin}), ${perBucket} per bucket, ${countOf(waitingAt(host))} waiting, breaker ${breakerOf(host)}${host.isPaused ? ", paused: nothing new is granted" : ""}`;
 }
 
+/** The tables of the host's budgets, classes and keys: rows of cells, below their headings. Empty ones are left out. */
+export function tablesOf({ budgets = [], classes = [], keys, limit }: HostState): string[][][] {
+  const tables = [
+    [BUDGET_HEADINGS, ...budgets.map(budgetCells)],
+    [CLASS_HEADINGS, ...classes.map((one) => classCells(one, limit))],
+    [KEY_HEADINGS, ...keys.slice(0, KEYS_SHOWN).map(keyCells)],
+  ];
+  return tables.filter(({ length }) => length > 1);
+}
+
 /** The name, what is left as a bar and as numbers, how it refills, and when it is full again or out of debt. */
-export function budgetCells(budget: Budget): [name: string, bar: string, left: string, refill: string, fullIn: string] {
+function budgetCells(budget: Budget): string[] {
   const { name, available, burst, fullInMs, isShadow } = budget;
   return [
     isShadow ? `${name} (shadow)` : name,
@@ -31,7 +41,7 @@ export function budgetCells(budget: Budget): [name: string, bar: string, left: s
 }
 
 /** The value, its slots as a bar and as numbers, its waiters, and what is left of its budgets. */
-export function keyCells(one: Key): [value: string, bar: string, slots: string, waiting: string, budgets: string] {
+function keyCells(one: Key): string[] {
   const { key, value, inFlight, slots, waiting, budgets, isShadow } = one;
   const name = `${key} ${harmless(value)}`;
   return [
@@ -43,9 +53,9 @@ export function keyCells(one: Key): [value: string, bar: string, slots: string, 
   ];
 }
 
-export const KEY_HEADINGS = ["KEY", "", "SLOTS", "WAITING", "LEFT"] as const;
+const KEY_HEADINGS = ["KEY", "", "SLOTS", "WAITING", "LEFT"];
 /** How many values are shown. `GET …/state` has more. */
-export const KEYS_SHOWN = 5;
+const KEYS_SHOWN = 5;
 const KEY_COLUMNS = 10;
 
 function barOf(share: number, columns: number): string {
@@ -57,27 +67,14 @@ function leftOf({ available, burst }: Pick<Budget, "available" | "burst">): stri
   return available < 0 ? `${unitsOf(-available)} in debt` : `${unitsOf(available)} of ${unitsOf(burst)}`;
 }
 
-export const BUDGET_HEADINGS = ["BUDGET", "", "LEFT", "REFILL", "FULL IN"] as const;
+const BUDGET_HEADINGS = ["BUDGET", "", "LEFT", "REFILL", "FULL IN"];
 const BAR_COLUMNS = 20;
 
 /** The name, the slots in use as a bar and as a number, the limits of the class, its share, and its waiting sessions. */
-export function classCells(
-  { name, weight, floor, ceiling, inFlight, waiting, share }: Class,
-  slots = 0,
-): [
-  name: string,
-  bar: string,
-  used: string,
-  weight: string,
-  floor: string,
-  ceiling: string,
-  share: string,
-  waiting: string,
-] {
-  const filled = Math.round(BAR_COLUMNS * Math.min(1, inFlight / Math.max(1, ceiling ?? slots)));
+function classCells({ name, weight, floor, ceiling, inFlight, waiting, share }: Class, slots = 0): string[] {
   return [
     name,
-    `${"█".repeat(filled)}${"░".repeat(BAR_COLUMNS - filled)}`,
+    barOf(inFlight / Math.max(1, ceiling ?? slots), BAR_COLUMNS),
     countOf(inFlight),
     unitsOf(weight),
     floor === 0 ? "-" : countOf(floor),
@@ -87,7 +84,7 @@ export function classCells(
   ];
 }
 
-export const CLASS_HEADINGS = ["CLASS", "", "IN USE", "WEIGHT", "FLOOR", "CEILING", "SHARE", "WAITING"] as const;
+const CLASS_HEADINGS = ["CLASS", "", "IN USE", "WEIGHT", "FLOOR", "CEILING", "SHARE", "WAITING"];
 
 /** The bucket, how long it has held the slot, and what is left of the lease. */
 export function slotCells(slot: Slot): [bucket: string, held: string, lease: string] {

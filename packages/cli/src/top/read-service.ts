@@ -1,7 +1,7 @@
 import type { ServiceHistory, ServiceState } from "@slotkeeper/server";
+import { answerTo, ServiceCallError } from "../call-service.ts";
+import type { HostState } from "../operate/call-operator.ts";
 import { KEY_HINTS } from "../service-flags.ts";
-
-export type HostRow = ServiceState["hosts"][number];
 
 /** The data on the screen: all hosts, and more of the host that is open. */
 export interface Snapshot {
@@ -13,19 +13,8 @@ export interface Snapshot {
 interface OpenHost {
   readonly key: string;
   /** `undefined` if the service no longer knows the host. */
-  readonly host: HostRow | undefined;
+  readonly host: HostState | undefined;
   readonly history: ServiceHistory;
-}
-
-/** The service answered and refused the call. */
-export class RefusedError extends Error {
-  override readonly name = "RefusedError";
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
 }
 
 const TIMEOUT_MS = 5_000;
@@ -34,16 +23,12 @@ const SESSIONS = 200;
 
 /** Reads the internal API of one service. */
 export class ServiceReader {
-  readonly #url: string;
+  readonly url: string;
   readonly #headers: Readonly<Record<string, string>>;
 
   constructor(url: string, headers: Readonly<Record<string, string>>) {
-    this.#url = url.replace(/\/+$/, "");
+    this.url = url.replace(/\/+$/, "");
     this.#headers = headers;
-  }
-
-  get url(): string {
-    return this.#url;
   }
 
   async read(open: string | undefined): Promise<Snapshot> {
@@ -76,13 +61,19 @@ export class ServiceReader {
   }
 
   async #get<T>(path: string): Promise<T> {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const response = await fetch(`${this.#url}/api/v0${path}`, { headers: this.#headers, signal });
-    if (response.ok) return (await response.json()) as T;
-    if (response.status !== 404) throw new RefusedError(response.status, `The service answered ${response.status}.`);
-    throw new RefusedError(
-      response.status,
-      `The service does not show its state. ${KEY_HINTS.internalToken} A service without such a token answers only callers on its own machine.`,
-    );
+    const init = { headers: this.#headers, signal: AbortSignal.timeout(TIMEOUT_MS) };
+    const response = await answerTo(this.url, `/api/v0${path}`, init).catch((error: unknown) => {
+      throw inShort(error);
+    });
+    return (await response.json()) as T;
   }
+}
+
+/** The view has one line for a refusal. */
+function inShort(error: unknown): unknown {
+  if (!(error instanceof ServiceCallError) || error.status === undefined) return error;
+  const { code, status } = error;
+  const hidden = `The service does not show its state. ${KEY_HINTS.internalToken} A service without such a token answers only callers on its own machine.`;
+  const text = status === 404 ? hidden : `The service answered ${status}.`;
+  return new ServiceCallError(code, text, { status, cause: error });
 }

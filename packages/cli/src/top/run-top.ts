@@ -1,8 +1,9 @@
-import { constants } from "node:os";
+import { ServiceCallError } from "../call-service.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
+import { exitOf } from "../signals.ts";
 import { draw, type Size } from "./draw.ts";
 import { afterKey, keysIn } from "./keys.ts";
-import { RefusedError, type ServiceReader } from "./read-service.ts";
+import type { ServiceReader } from "./read-service.ts";
 import { Screen } from "./screen.ts";
 import { FIRST_MODEL, type TopModel } from "./top-model.ts";
 
@@ -30,7 +31,7 @@ export class TopRun {
       this.#end = resolve;
     });
     for (const signal of ["SIGTERM", "SIGHUP"] as const) {
-      process.once(signal, () => process.exit(128 + constants.signals[signal]));
+      process.once(signal, () => process.exit(exitOf(signal)));
     }
     this.#screen.open(
       (input) => this.#onKeys(input),
@@ -85,6 +86,6 @@ export class TopRun {
 }
 
 function problemOf(error: unknown): string {
-  if (error instanceof RefusedError) return error.message;
+  if (error instanceof ServiceCallError && error.status !== undefined) return error.message;
   return "No connection to the service: trying again. The figures may be old.";
 }

@@ -1,4 +1,5 @@
-import type { HostRow, Snapshot } from "./read-service.ts";
+import type { HostState } from "../operate/call-operator.ts";
+import type { Snapshot } from "./read-service.ts";
 
 /** The state of the screen, and what the user has selected. */
 export interface TopModel {
@@ -29,16 +30,16 @@ export const FIRST_MODEL: TopModel = {
   open: undefined,
 };
 
-export function nameOf({ host, hostname }: HostRow): string {
+export function nameOf({ host, hostname }: HostState): string {
   return hostname ?? (host.length > 20 ? `${host.slice(0, 16)}…` : host);
 }
 
 /** The instance knows its own sessions; the store knows the waiters of the fleet. */
-export function waitingAt({ pending, waiting }: HostRow): number {
+export function waitingAt({ pending, waiting }: HostState): number {
   return Math.max(pending, waiting);
 }
 
-const VALUES: { readonly [key in Exclude<SortKey, "host">]: (row: HostRow) => number } = {
+const VALUES: { readonly [key in Exclude<SortKey, "host">]: (row: HostState) => number } = {
   use: ({ inFlight, limit = 0 }) => (limit === 0 ? 0 : inFlight / limit),
   // The first order of the table: an open breaker goes before any queue, because such a host has none.
   waiting: (row) => (row.breaker === "open" ? 1e9 : 0) + waitingAt(row) + row.inFlight / 1e6,
@@ -48,7 +49,7 @@ const VALUES: { readonly [key in Exclude<SortKey, "host">]: (row: HostRow) => nu
 };
 
 /** The hosts that match the search, largest value first; names in alphabetical order. */
-export function shownHosts({ snapshot, sort, isReversed, search }: TopModel): HostRow[] {
+export function shownHosts({ snapshot, sort, isReversed, search }: TopModel): HostState[] {
   const wanted = search.toLowerCase();
   const rows = (snapshot?.state.hosts ?? []).filter(
     (row) => wanted === "" || `${row.hostname ?? ""} ${row.host}`.toLowerCase().includes(wanted),
@@ -59,6 +60,6 @@ export function shownHosts({ snapshot, sort, isReversed, search }: TopModel): Ho
   return rows.sort((a, b) => sign * (value(b) - value(a)) || byName(a, b));
 }
 
-function byName(a: HostRow, b: HostRow): number {
+function byName(a: HostState, b: HostState): number {
   return nameOf(a) < nameOf(b) ? -1 : 1;
 }

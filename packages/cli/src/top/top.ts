@@ -1,31 +1,25 @@
-import { unavailable } from "../call-service.ts";
-import { mustBeCarried } from "../carried.ts";
+import { ServiceCallError, unavailable } from "../call-service.ts";
+import type { FlagsOf } from "../commands/command.ts";
 import { TOP } from "../commands/operating.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
-import { readFlags, wrongUsage } from "../read-flags.ts";
+import { running, wrongUsage } from "../read-flags.ts";
 import { addressOf, operatorHeaders } from "../service-flags.ts";
 import { totalsText } from "./draw.ts";
 import { hostLines } from "./draw-hosts.ts";
-import { RefusedError, ServiceReader, type Snapshot } from "./read-service.ts";
+import { ServiceReader, type Snapshot } from "./read-service.ts";
 import { TopRun } from "./run-top.ts";
 import { FIRST_MODEL } from "./top-model.ts";
 
 const PIPED_WIDTH = 120;
 
-export async function top(args: readonly string[]): Promise<ExitCode> {
-  const flags = await readFlags(args, TOP);
-  if (typeof flags === "number") return flags;
+export const top = running(TOP, async (flags) => {
   if (flags.local === true) return topLocally(flags);
   if (flags.dashboard === true) return wrongUsage("--dashboard needs --local: a service has its own address.", TOP);
   return show(flags);
-}
-
-type Flags = {
-  readonly [flag in "url" | "internal-token" | "interval" | "socket"]?: string | undefined;
-} & { readonly [flag in "json" | "dashboard"]?: boolean | undefined };
+});
 
 /** Shows the keeper of this machine, as a service at an address that only this command knows. */
-async function topLocally(flags: Flags): Promise<ExitCode> {
+async function topLocally(flags: FlagsOf<typeof TOP>): Promise<ExitCode> {
   const { forwardToKeeper } = await import("../local/forward.ts");
   const { runningKeeper } = await import("../local/running-keeper.ts");
   if ((await runningKeeper(flags.socket)) === undefined) {
@@ -45,10 +39,10 @@ async function topLocally(flags: Flags): Promise<ExitCode> {
   }
 }
 
-async function show(flags: Flags): Promise<ExitCode> {
+async function show(flags: FlagsOf<typeof TOP>): Promise<ExitCode> {
   const isJson = flags.json === true;
   try {
-    const reader = readerOf(flags);
+    const reader = new ServiceReader(addressOf(flags.url), operatorHeaders(flags["internal-token"]));
     const everyMs = milliseconds(flags.interval ?? "1");
     const isLive = process.stdout.isTTY && process.stdin.isTTY && process.env["TERM"] !== "dumb" && !isJson;
     if (!isLive) return await printOnce(reader, isJson);
@@ -57,13 +51,6 @@ async function show(flags: Flags): Promise<ExitCode> {
     if (error instanceof TypeError) return wrongUsage(error.message, TOP);
     throw error;
   }
-}
-
-/** Throws a `TypeError` if the address or the token is invalid. */
-function readerOf(flags: Flags): ServiceReader {
-  const url = addressOf(flags.url);
-  mustBeCarried({ url });
-  return new ServiceReader(url, operatorHeaders(flags["internal-token"]));
 }
 
 function milliseconds(interval: string): number {
@@ -75,19 +62,15 @@ function milliseconds(interval: string): number {
 async function printOnce(reader: ServiceReader, isJson: boolean): Promise<ExitCode> {
   try {
     const snapshot = await reader.read(undefined);
-    process.stdout.write(isJson ? `${JSON.stringify(jsonOf(snapshot))}\n` : plainText(snapshot));
+    process.stdout.write(
+      isJson ? `${JSON.stringify({ ...snapshot.state, history: snapshot.history })}\n` : plainText(snapshot),
+    );
     return EXIT.ok;
   } catch (error) {
-    const isRefused = error instanceof RefusedError;
-    // As in `status`, a service that fails counts as unreachable.
-    const isUnreachable = !isRefused || error.status >= 500;
-    process.stderr.write(`${isRefused ? error.message : unavailable(reader.url, error)}\n`);
-    return isUnreachable ? EXIT.unreachable : EXIT.refused;
+    const call = error instanceof ServiceCallError ? error : undefined;
+    process.stderr.write(`${call?.message ?? unavailable(reader.url, error)}\n`);
+    return call?.code === "REFUSED" ? EXIT.refused : EXIT.unreachable;
   }
-}
-
-function jsonOf({ state, history }: Snapshot): object {
-  return { ...state, history };
 }
 
 function plainText(snapshot: Snapshot): string {

@@ -1,5 +1,6 @@
 /**
- * Which process is the keeper of a socket. Node has no lock of the operating system, so processes claim numbers.
+ * Which process is the keeper of a socket. Node has no lock of the operating system, so processes claim numbers: a keeper
+ * listens as `SOCKET.1`, and the next one as `SOCKET.2`.
  *
  * GEN1  At most one process serves. Each listens under a name of its own, claims a number by a hard link, which fails
  *     if another has it, and looks at all the others after that. It serves only if none of them answers. Of two that
@@ -27,6 +28,24 @@ export async function claimGeneration(socket: string, own: string): Promise<stri
   }
   rmSync(path, { force: true });
   return undefined;
+}
+
+/** The path of a keeper that is alive, or `undefined`. */
+export async function findKeeper(socket: string): Promise<string | undefined> {
+  for (const path of candidates(socket)) if (await isListening(path)) return path;
+  return undefined;
+}
+
+/** The path that a keeper has most probably, without a look whether it is alive. */
+export function likelyKeeper(socket: string): string | undefined {
+  return candidates(socket)[0];
+}
+
+/** The newest first. */
+function candidates(socket: string): string[] {
+  return generationsOf(socket)
+    .sort((a, b) => b - a)
+    .map((number) => `${socket}.${number}`);
 }
 
 /** Whether a process listens there. */
@@ -61,7 +80,7 @@ async function living(socket: string, own: number): Promise<number[]> {
 }
 
 /** The numbers that are claimed, by processes that live or not. */
-export function generationsOf(socket: string): number[] {
+function generationsOf(socket: string): number[] {
   const prefix = `${basename(socket)}.`;
   return readdirSync(dirname(socket))
     .filter((name) => name.startsWith(prefix))

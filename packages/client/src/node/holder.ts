@@ -63,14 +63,13 @@ export class Holder {
     const shown = command.slice(0, LONGEST_COMMAND);
     const about = { protocol: PROTOCOL, id: this.id, socket: this.#path, pid, space: pidSpace(), command: shown };
     // A header carries ASCII.
-    const text = JSON.stringify(about).replaceAll(/[^ -~]/gu, (character) => unicodeEscape(character));
+    const text = JSON.stringify(about).replaceAll(
+      // Without the flag `u`, each half of a pair is escaped by itself, as JSON wants it.
+      /[^ -~]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
     return { [HOLDER_HEADER]: text };
   }
-}
-
-function unicodeEscape(character: string): string {
-  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
-  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }
 
 /** Where the process id is valid. A container has its own numbers. */

@@ -1,4 +1,4 @@
 /** `@slotkeeper/client/node`: slots on one machine, without a service. */
-export type { KeeperCommand } from "./find-keeper.ts";
 export { KeeperError } from "./keeper-error.ts";
+export type { KeeperCommand } from "./keeper-link.ts";
 export { type LocalClientOptions, localClient } from "./local-client.ts";

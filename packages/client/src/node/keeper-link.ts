@@ -5,11 +5,20 @@
  *     which is started if there is none. The keeper recognises a repeated call by the holder and the request id.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
-import { type KeeperCommand, likelyKeeper } from "./find-keeper.ts";
+import { likelyKeeper } from "./generation.ts";
 import { KeeperError } from "./keeper-error.ts";
 
 /** Raised with every change that an older keeper or command would misunderstand. */
 export const PROTOCOL = 1;
+
+/** The descriptor with which a command holds its slot. The keeper must not inherit it from a command. */
+export const LEASE_FD = 77;
+
+/** The keeper has little to do: a small heap is enough for it, and the compilers would only take memory. */
+export const NODE_OPTIONS = ["--max-semi-space-size=1", "--optimize-for-size", "--no-opt", "--no-sparkplug"] as const;
+
+/** The command line of `slotkeeper`, without arguments. */
+export type KeeperCommand = readonly [file: string, ...args: string[]];
 
 /** A keeper that dies again and again must not keep its callers busy for ever. */
 const MOST_TRIES = 50;

@@ -2,9 +2,8 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { SlotClientOptions } from "../options.ts";
 import { SlotClient } from "../slot-client.ts";
-import { type KeeperCommand, NODE_OPTIONS } from "./find-keeper.ts";
 import { Holder } from "./holder.ts";
-import { KeeperLink } from "./keeper-link.ts";
+import { type KeeperCommand, KeeperLink, NODE_OPTIONS } from "./keeper-link.ts";
 import { checkFolder, keeperSocket } from "./socket-folder.ts";
 
 /** Options of `localClient`: those of `SlotClient` that do not concern an address. */

@@ -6,8 +6,9 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { findKeeper, type KeeperCommand, LEASE_FD } from "./find-keeper.ts";
+import { findKeeper } from "./generation.ts";
 import { KeeperError } from "./keeper-error.ts";
+import { type KeeperCommand, LEASE_FD } from "./keeper-link.ts";
 import { checkFolder, FILE_SUFFIX } from "./socket-folder.ts";
 
 /** How long a start may take: a machine on which hundreds of commands start is slow. */

@@ -6,12 +6,6 @@ export const token = signal<string | undefined>(undefined);
 /** The service answered and refused the call. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
 }
 
 /** The internal API is hidden from us: the token is missing or wrong, or we are not on the machine of the service. */
@@ -28,8 +22,8 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
   return response;
 }
 
-export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const response = await call(path, signal === undefined ? {} : { signal });
+export async function read<T>(path: string, signal: AbortSignal): Promise<T> {
+  const response = await call(path, { signal });
   return (await response.json()) as T;
 }
 
@@ -46,8 +40,8 @@ async function refusal(response: Response): Promise<RefusedError> {
     detail?: string;
     errors?: { message: string }[];
   };
-  if (status === 404 && problem.detail === undefined) return new DeniedError(status, "No access");
+  if (status === 404 && problem.detail === undefined) return new DeniedError("No access");
   const reasons = (problem.errors ?? []).map(({ message }) => message);
   const text = reasons.length > 0 ? reasons.join(". ") : (problem.detail ?? problem.title ?? `HTTP ${status}`);
-  return new RefusedError(status, text);
+  return new RefusedError(text);
 }

@@ -43,6 +43,21 @@ export function signIn(given: string): void {
   retryNow();
 }
 
+/** Calls `load` after each change of the connection and every `everyMs`, while it is live. Returns what ends that. */
+export function whileLive(everyMs: number, load: (signal: AbortSignal) => void): () => void {
+  const stop = new AbortController();
+  const loadIfLive = () => {
+    if (link.peek().phase === "live") load(stop.signal);
+  };
+  const timer = setInterval(loadIfLive, everyMs);
+  const unsubscribe = link.subscribe(loadIfLive);
+  return () => {
+    clearInterval(timer);
+    unsubscribe();
+    stop.abort();
+  };
+}
+
 export async function stayConnected(): Promise<never> {
   for (let failures = 0; ; ) {
     try {

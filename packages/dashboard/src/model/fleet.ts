@@ -6,7 +6,6 @@ import { read } from "../api/call.ts";
 export type HostRow = LiveState["hosts"][number] & { readonly seenAt: number };
 
 export interface Totals {
-  readonly instance: string;
   readonly inFlight: number;
   readonly limit: number;
   readonly waiting: number;
@@ -38,9 +37,8 @@ export async function loadHosts(signal: AbortSignal): Promise<void> {
 }
 
 export function applyLive(live: LiveState): void {
-  const { instance, slots, sessions, counts } = live;
+  const { slots, sessions, counts } = live;
   totals.value = {
-    instance,
     inFlight: slots.inFlight,
     limit: slots.limit,
     // The instance knows its newest sessions before the store does.

@@ -2,30 +2,19 @@ import { type Signal, signal } from "@preact/signals";
 import type { ServiceHistory } from "@slotkeeper/protocol";
 import { read } from "../api/call.ts";
 import { duration } from "../format.ts";
-import { link } from "./connection.ts";
+import { whileLive } from "./connection.ts";
 
 const EVERY_MS = 5_000;
 
 /** The last 15 minutes of all hosts, or of one, read again with every step. Call the second value to stop. */
 export function watchHistory(host?: string): [Signal<ServiceHistory | undefined>, () => void] {
   const history = signal<ServiceHistory | undefined>(undefined);
-  const stop = new AbortController();
   const query = host === undefined ? "" : `?by=key&host=${encodeURIComponent(host)}`;
-  const load = async () => {
-    if (link.peek().phase !== "live") return;
+  const load = async (signal: AbortSignal) => {
     // The connection shows the failure. The last data stays until the next read succeeds.
-    history.value = await read<ServiceHistory>(`/history${query}`, stop.signal).then(fromStart, () => history.peek());
+    history.value = await read<ServiceHistory>(`/history${query}`, signal).then(fromStart, () => history.peek());
   };
-  const timer = setInterval(() => void load(), EVERY_MS);
-  const unsubscribe = link.subscribe(() => void load());
-  return [
-    history,
-    () => {
-      clearInterval(timer);
-      unsubscribe();
-      stop.abort();
-    },
-  ];
+  return [history, whileLive(EVERY_MS, (signal) => void load(signal))];
 }
 
 /** Two points make a line. */
@@ -41,9 +30,11 @@ function fromStart(history: ServiceHistory): ServiceHistory {
   return Object.fromEntries(columns) as ServiceHistory;
 }
 
-/** The rate per second over the last `seconds`, from complete steps. */
-export function ratePerSecond(counts: readonly number[], stepMs: number, seconds = 15): number {
-  const steps = Math.max(1, Math.round((seconds * 1000) / stepMs));
+const RATE_MS = 15_000;
+
+/** The rate per second over the last 15 seconds, from complete steps. */
+export function ratePerSecond(counts: readonly number[], stepMs: number): number {
+  const steps = Math.max(1, Math.round(RATE_MS / stepMs));
   const lately = counts.slice(-1 - steps, -1);
   return lately.reduce((sum, count) => sum + count, 0) / ((lately.length * stepMs) / 1000);
 }

@@ -32,6 +32,16 @@ export function urgencyOf(row: LoadRow): number {
   return LOADS.indexOf(loadOf(row)) + Math.min(0.99, waitingAt(row) / 1e6);
 }
 
+/** How long an open breaker still stays open, counted from the arrival of the row. */
+export function breakerLeft(
+  { breakerEndsInMs = 0 }: Pick<HostRow, "breakerEndsInMs">,
+  seenAt: number,
+  now: number,
+): number {
+  // The clock of the page ticks once a second, so it may be before the arrival of the row.
+  return Math.max(0, breakerEndsInMs - Math.max(0, now - seenAt));
+}
+
 /**
  * The instance knows its own sessions, inside and outside the waiter pool. The store knows the pool of the whole fleet.
  */

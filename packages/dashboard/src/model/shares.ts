@@ -3,10 +3,9 @@ import type { BucketState, HostState, SessionState } from "./host-watch.ts";
 /** The class of sessions that name none. */
 export const DEFAULT_CLASS = "default";
 
-/** The slot time of a bucket, and its fair share. At a host with classes, of a bucket in one class. */
+/** A bucket with its fair share of slot time. At a host with classes, of a bucket in one class. */
 export interface Share {
   readonly bucket: BucketState;
-  readonly usedMs: number;
   /** The slot time that a bucket of this weight would have used if it had always waited. */
   readonly fairMs: number | undefined;
   /** The known positions of its sessions. */
@@ -22,13 +21,15 @@ export function sharesOf({ buckets, progressMs, classes, sessions }: HostState):
       const meter = classes === undefined ? progressMs : meters.get(bucket.class ?? DEFAULT_CLASS);
       return {
         bucket,
-        usedMs: bucket.usedMs,
         fairMs: meter === undefined ? undefined : meter * bucket.weight,
         positions: (positions.get(lineOf(bucket)) ?? []).map(({ position }) => position),
       };
     })
     .sort(
-      (a, b) => b.bucket.waiting - a.bucket.waiting || b.bucket.inFlight - a.bucket.inFlight || b.usedMs - a.usedMs,
+      (a, b) =>
+        b.bucket.waiting - a.bucket.waiting ||
+        b.bucket.inFlight - a.bucket.inFlight ||
+        b.bucket.usedMs - a.bucket.usedMs,
     );
 }
 

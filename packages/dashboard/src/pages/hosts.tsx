@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { count, plural } from "../format.ts";
-import { type HostRow, hosts } from "../model/fleet.ts";
+import { hosts } from "../model/fleet.ts";
 import { arranged, type Sorting, type SortKey } from "../model/host-order.ts";
-import { HOST_COLUMNS, HostCells, hostRowHeight } from "../ui/host-cells.tsx";
+import { HOST_COLUMNS, type HostColumn, hostRowHeight } from "../ui/host-columns.tsx";
 import { VirtualRows } from "../ui/virtual-rows.tsx";
 
 export function HostsPage() {
@@ -29,10 +29,11 @@ export function HostsPage() {
           label="Hosts"
           count={rows.length}
           rowHeight={hostRowHeight()}
-          header={HOST_COLUMNS.map((column) => (
+          columns={HOST_COLUMNS}
+          headings={HOST_COLUMNS.map((column) => (
             <Heading key={column.key} column={column} sorting={sorting} onSort={sortBy} />
           ))}
-          row={(index) => <HostCells row={rows[index] as HostRow} />}
+          row={(index) => rows[index]}
         />
       )}
     </section>
@@ -65,7 +66,7 @@ function SearchBox({ text, onText }: { text: string; onText: (text: string) => v
 }
 
 interface HeadingProps {
-  readonly column: (typeof HOST_COLUMNS)[number];
+  readonly column: HostColumn;
   readonly sorting: Sorting;
   readonly onSort: (key: SortKey) => void;
 }

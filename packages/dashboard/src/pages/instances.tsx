@@ -3,8 +3,9 @@ import type { ServiceInstances } from "@slotkeeper/protocol";
 import { useEffect } from "preact/hooks";
 import { read } from "../api/call.ts";
 import { count, duration, seconds, visible } from "../format.ts";
-import { link } from "../model/connection.ts";
+import { link, whileLive } from "../model/connection.ts";
 import { ShortId } from "../ui/name.tsx";
+import type { Column } from "../ui/virtual-rows.tsx";
 
 type Instance = ServiceInstances["instances"][number];
 
@@ -15,19 +16,7 @@ const fleet = signal<ServiceInstances | undefined>(undefined);
 const problem = signal("");
 
 export function InstancesPage() {
-  useEffect(() => {
-    const stop = new AbortController();
-    const load = () => {
-      if (link.peek().phase === "live") void loadFleet(stop.signal);
-    };
-    const timer = setInterval(load, EVERY_MS);
-    const unsubscribe = link.subscribe(load);
-    return () => {
-      clearInterval(timer);
-      unsubscribe();
-      stop.abort();
-    };
-  }, []);
+  useEffect(() => whileLive(EVERY_MS, (signal) => void loadFleet(signal)), []);
   const known = fleet.value;
   return (
     <section class="stack">
@@ -47,8 +36,9 @@ async function loadFleet(signal: AbortSignal): Promise<void> {
   }
 }
 
-function Fleet({ known: { instances, hasDrift, isFleet } }: { known: ServiceInstances }) {
-  const usual = mostCommon(instances.map(({ configHash = "" }) => configHash));
+function Fleet({ known }: { known: ServiceInstances }) {
+  const { instances, hasDrift, isFleet } = known;
+  const columns = columnsOf(known);
   return (
     <>
       {hasDrift ? (
@@ -65,34 +55,22 @@ function Fleet({ known: { instances, hasDrift, isFleet } }: { known: ServiceInst
         <table class="table">
           <thead>
             <tr>
-              <th scope="col">Instance</th>
-              <th scope="col">State</th>
-              <th scope="col" class="not-on-phone">
-                Address
-              </th>
-              <th scope="col" class="not-on-phone">
-                Version
-              </th>
-              <th scope="col" class="not-on-phone">
-                Configuration
-              </th>
-              <th scope="col" class={limitsClass(hasDrift)}>
-                Limits
-              </th>
-              <th scope="col" class="number">
-                Running for
-              </th>
-              <th scope="col" class="number not-on-phone">
-                Open polls
-              </th>
-              <th scope="col" class="number">
-                Waiting
-              </th>
+              {columns.map((column) => (
+                <th key={column.title} scope="col" class={column.class}>
+                  {column.title}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
             {instances.map((one) => (
-              <Row key={one.instance} one={one} isUsual={(one.configHash ?? "") === usual} hasDrift={hasDrift} />
+              <tr key={one.instance}>
+                {columns.map((column) => (
+                  <td key={column.title} class={column.class}>
+                    {column.cell(one)}
+                  </td>
+                ))}
+              </tr>
             ))}
           </tbody>
         </table>
@@ -101,39 +79,43 @@ function Fleet({ known: { instances, hasDrift, isFleet } }: { known: ServiceInst
   );
 }
 
-function Row({ one, isUsual, hasDrift }: { one: Instance; isUsual: boolean; hasDrift: boolean }) {
-  const isLate = one.seenAgoMs > LATE_MS;
+function columnsOf({ instances, hasDrift }: ServiceInstances): Column<Instance>[] {
+  const usual = mostCommon(instances.map(({ configHash = "" }) => configHash));
+  return [
+    { title: "Instance", class: "", cell: (one) => <Name one={one} /> },
+    { title: "State", class: "", cell: ({ seenAgoMs }) => <State seenAgoMs={seenAgoMs} /> },
+    { title: "Address", class: "not-on-phone", cell: ({ address = "–" }) => visible(address) },
+    { title: "Version", class: "not-on-phone", cell: ({ version = "–" }) => visible(version) },
+    { title: "Configuration", class: "not-on-phone", cell: ({ configVersion = "–" }) => visible(configVersion) },
+    {
+      title: "Limits",
+      // On a phone, they are shown only if they differ.
+      class: hasDrift ? "" : "not-on-phone",
+      cell: ({ configHash }) =>
+        hasDrift ? <Drift isUsual={(configHash ?? "") === usual} /> : <ShortId id={configHash ?? "–"} />,
+    },
+    { title: "Running for", class: "number", cell: ({ upMs }) => (upMs === undefined ? "–" : duration(upMs)) },
+    { title: "Open polls", class: "number not-on-phone", cell: ({ heldPolls = 0 }) => count(heldPolls) },
+    { title: "Waiting", class: "number", cell: ({ sessions = 0 }) => count(sessions) },
+  ];
+}
+
+function Name({ one }: { one: Instance }) {
   return (
-    <tr>
-      <td>
-        <bdi class="name">{visible(one.instance)}</bdi>
-        {one.isThis ? <span class="quiet"> (this one)</span> : null}
-      </td>
-      <td>
-        <span class={isLate ? "badge breaker-open" : "badge load-idle"}>
-          {isLate ? `silent for ${seconds(one.seenAgoMs)}` : "alive"}
-        </span>
-      </td>
-      <td class="not-on-phone">{visible(one.address ?? "–")}</td>
-      <td class="not-on-phone">{visible(one.version ?? "–")}</td>
-      <td class="not-on-phone">{visible(one.configVersion ?? "–")}</td>
-      <td class={limitsClass(hasDrift)}>
-        {hasDrift ? (
-          <span class={isUsual ? "badge quiet" : "badge breaker-open"}>{isUsual ? "same" : "differs"}</span>
-        ) : (
-          <ShortId id={one.configHash ?? "–"} />
-        )}
-      </td>
-      <td class="number">{one.upMs === undefined ? "–" : duration(one.upMs)}</td>
-      <td class="number not-on-phone">{count(one.heldPolls ?? 0)}</td>
-      <td class="number">{count(one.sessions ?? 0)}</td>
-    </tr>
+    <>
+      <bdi class="name">{visible(one.instance)}</bdi>
+      {one.isThis ? <span class="quiet"> (this one)</span> : null}
+    </>
   );
 }
 
-/** On a phone, the limits are shown only if they differ. */
-function limitsClass(hasDrift: boolean): string {
-  return hasDrift ? "" : "not-on-phone";
+function State({ seenAgoMs }: { seenAgoMs: number }) {
+  if (seenAgoMs <= LATE_MS) return <span class="badge load-idle">alive</span>;
+  return <span class="badge breaker-open">silent for {seconds(seenAgoMs)}</span>;
+}
+
+function Drift({ isUsual }: { isUsual: boolean }) {
+  return isUsual ? <span class="badge quiet">same</span> : <span class="badge breaker-open">differs</span>;
 }
 
 function mostCommon(values: readonly string[]): string {

@@ -3,10 +3,10 @@ import { useEffect, useMemo } from "preact/hooks";
 import { count, duration, plural, rate } from "../format.ts";
 import { hosts, type Totals, totals } from "../model/fleet.ts";
 import { latest, lengthOf, ratePerSecond, sumOf, watchHistory } from "../model/history.ts";
-import { COUNT, DURATION, RATE } from "../ui/chart-unit.ts";
 import { LineChart } from "../ui/line-chart.tsx";
 import { Loading } from "../ui/loading.tsx";
 import { Tile } from "../ui/tile.tsx";
+import { COUNT, DURATION, RATE } from "../ui/use-plot.ts";
 import { BusiestHosts } from "./busiest-hosts.tsx";
 import { FirstRequest } from "./first-request.tsx";
 
@@ -39,23 +39,17 @@ function Numbers({ known, past }: { known: Totals; past: ServiceHistory }) {
   );
 }
 
-export function SlotsTile({
-  inFlight,
-  limit,
-  past,
-  note,
-}: {
-  inFlight: number;
-  limit: number;
-  past: ServiceHistory;
-  note: string;
-}) {
+interface TileProps {
+  readonly past: ServiceHistory;
+  readonly note: string;
+}
+
+export function SlotsTile({ inFlight, limit, past, note }: TileProps & { inFlight: number; limit: number }) {
   return (
     <Tile title="Slots in use" value={count(inFlight)} unit={`of ${count(limit)}`} note={note}>
       <LineChart
         label="Slots in use"
-        at={past.at}
-        stepMs={past.stepMs}
+        past={past}
         unit={COUNT}
         lines={[
           { label: "in use", colour: "use", values: past.inFlight, isFilled: true },
@@ -66,13 +60,12 @@ export function SlotsTile({
   );
 }
 
-export function WaitingTile({ waiting, past, note }: { waiting: number; past: ServiceHistory; note: string }) {
+export function WaitingTile({ waiting, past, note }: TileProps & { waiting: number }) {
   return (
     <Tile title="Waiting" value={count(waiting)} unit={waiting === 1 ? "session" : "sessions"} note={note}>
       <LineChart
         label="Sessions waiting"
-        at={past.at}
-        stepMs={past.stepMs}
+        past={past}
         unit={COUNT}
         lines={[{ label: "waiting", colour: "wait", values: past.waiters, isFilled: true }]}
       />
@@ -91,8 +84,7 @@ export function GrantsTile({ past }: { past: ServiceHistory }) {
     >
       <LineChart
         label="Grants per second"
-        at={past.at}
-        stepMs={past.stepMs}
+        past={past}
         unit={RATE}
         lines={[{ label: "granted", colour: "grant", values: complete(perSecond), isFilled: true }]}
       />
@@ -111,8 +103,7 @@ export function WaitsTile({ past }: { past: ServiceHistory }) {
     >
       <LineChart
         label="Wait before a grant"
-        at={past.at}
-        stepMs={past.stepMs}
+        past={past}
         unit={DURATION}
         lines={[
           { label: "median (p50)", colour: "median", values: past.waitP50Ms },
@@ -144,8 +135,7 @@ function RejectedTile({ past }: { past: ServiceHistory }) {
       <LineChart
         label={`Rejected sessions, in each ${per}`}
         per={per}
-        at={past.at}
-        stepMs={past.stepMs}
+        past={past}
         unit={COUNT}
         lines={reasons.map((line) => ({ ...line, values: complete(line.values) }))}
       />

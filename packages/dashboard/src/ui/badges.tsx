@@ -1,9 +1,8 @@
 import { breakerCause } from "@slotkeeper/protocol";
 import { seconds } from "../format.ts";
-import { breakerLeft } from "../model/breaker.ts";
 import { now } from "../model/clock.ts";
 import type { HostRow } from "../model/fleet.ts";
-import { type Load, type LoadRow, loadOf } from "../model/load.ts";
+import { breakerLeft, type Load, type LoadRow, loadOf } from "../model/load.ts";
 
 const MEANING: { readonly [load in Load]: string } = {
   idle: "No slot is in use",

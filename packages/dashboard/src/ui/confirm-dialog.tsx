@@ -10,11 +10,14 @@ interface ConfirmDialogProps {
   readonly done: string;
   readonly children: ComponentChildren;
   readonly act: () => Promise<void>;
+  /** Called after the action, to show what it has changed. */
+  readonly refresh: () => void;
   readonly close: () => void;
 }
 
 /** Asks for confirmation, shows why the service refused, and reports success. The browser keeps the focus inside. */
-export function ConfirmDialog({ title, verb, isDangerous = false, done, children, act, close }: ConfirmDialogProps) {
+export function ConfirmDialog(props: ConfirmDialogProps) {
+  const { title, verb, isDangerous = false, done, children, act, refresh, close } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const [problem, setProblem] = useState("");
   const [isBusy, setIsBusy] = useState(false);
@@ -24,6 +27,7 @@ export function ConfirmDialog({ title, verb, isDangerous = false, done, children
     setIsBusy(true);
     try {
       await act();
+      refresh();
       announce(done);
       close();
     } catch (error) {
@@ -39,7 +43,7 @@ export function ConfirmDialog({ title, verb, isDangerous = false, done, children
         <p class="problem" role="alert">
           {problem}
         </p>
-        <div class="dialog-buttons">
+        <div class="buttons">
           <button type="button" onClick={close}>
             Cancel
           </button>

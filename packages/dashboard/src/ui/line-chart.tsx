@@ -1,9 +1,19 @@
+import type { ServiceHistory } from "@slotkeeper/protocol";
 import { useMemo, useState } from "preact/hooks";
 import type uPlot from "uplot";
-import { duration, timeOfDay } from "../format.ts";
-import { type ChartColour, colourOf, faint } from "./chart-colours.ts";
-import { axisWidth, type Unit } from "./chart-unit.ts";
-import { axisStyle, gridStyle, type PlotOptions, usePlot } from "./use-plot.ts";
+import { timeOfDay } from "../format.ts";
+import { lengthOf } from "../model/history.ts";
+import {
+  type ChartColour,
+  colourOf,
+  faint,
+  labelAxis,
+  type PlotOptions,
+  type Unit,
+  usePlot,
+  valueAxis,
+  valueScale,
+} from "./use-plot.ts";
 
 interface Line {
   readonly label: string;
@@ -16,9 +26,8 @@ interface Line {
 interface LineChartProps {
   /** Describes the picture for screen readers. */
   readonly label: string;
-  /** The end of the last step, and the length of a step, in milliseconds. */
-  readonly at: number;
-  readonly stepMs: number;
+  /** The time of its steps. */
+  readonly past: ServiceHistory;
   readonly lines: readonly Line[];
   readonly unit: Unit;
   /** The time that each value counts, if it is a count over time. */
@@ -29,7 +38,8 @@ const HEIGHT = 132;
 
 /** Lines over the last 15 minutes, or since the service started, with the values at the pointer below. */
 export function LineChart(props: LineChartProps) {
-  const { label, at, stepMs, lines, unit, per } = props;
+  const { label, past, lines, unit, per } = props;
+  const { at, stepMs } = past;
   const [under, setUnder] = useState<number | undefined>();
   const box = usePlot({
     height: HEIGHT,
@@ -46,7 +56,7 @@ export function LineChart(props: LineChartProps) {
         <span>{time}</span>
         {lines.map((line) => (
           <span key={line.label} class="legend-item">
-            <i class={`swatch swatch-${line.colour}`} data-dashed={line.isDashed === true} />
+            <i class="swatch" style={{ color: `var(--chart-${line.colour})` }} data-dashed={line.isDashed === true} />
             {line.label} <b>{unit.format(under === undefined ? newest(line) : line.values[under])}</b>
           </span>
         ))}
@@ -61,16 +71,16 @@ function newest({ values }: Line): number | null | undefined {
   return values.at(-1) ?? values.at(-2);
 }
 
-function summary({ lines, stepMs, unit }: LineChartProps): string {
+function summary({ lines, past, unit }: LineChartProps): string {
   const parts = lines.map((line) => {
     const known = line.values.filter((value) => value !== null);
     if (known.length === 0) return `${line.label}: nothing yet`;
     return `${line.label}: now ${unit.format(newest(line))}, highest ${unit.format(Math.max(...known))}`;
   });
-  return `Last ${duration((lines[0]?.values.length ?? 0) * stepMs)}. ${parts.join("; ")}`;
+  return `Last ${lengthOf(past)}. ${parts.join("; ")}`;
 }
 
-function dataOf({ at, stepMs, lines }: LineChartProps): uPlot.AlignedData {
+function dataOf({ past: { at, stepMs }, lines }: LineChartProps): uPlot.AlignedData {
   const steps = lines[0]?.values.length ?? 0;
   const times = Array.from({ length: steps }, (_, step) => (at - (steps - 1 - step) * stepMs) / 1000);
   return [times, ...lines.map(({ values }) => [...values])];
@@ -81,21 +91,12 @@ function optionsOf(
   { lines, unit }: LineChartProps,
   onUnder: (index: number | undefined) => void,
 ): ReturnType<PlotOptions> {
-  const axis = axisStyle(element);
   return {
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-    scales: { y: { range: (_plot, _low, high) => [0, Math.max(unit.least, (high ?? 0) * 1.1)] } },
+    scales: { y: valueScale(unit) },
     axes: [
-      { ...axis, size: 24, space: 90, grid: { show: false }, values: timeLabels },
-      {
-        ...axis,
-        size: axisWidth,
-        space: 26,
-        gap: 6,
-        incrs: [...unit.steps],
-        grid: gridStyle(element),
-        values: (_plot, values) => values.map((value) => unit.format(value)),
-      },
+      { ...labelAxis(element), size: 24, space: 90, values: timeLabels },
+      { ...valueAxis(element, unit), space: 26 },
     ],
     series: [{}, ...lines.map((line) => seriesOf(element, line))],
     hooks: { setCursor: [({ cursor }) => onUnder(cursor.idx ?? undefined)] },

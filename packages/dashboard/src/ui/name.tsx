@@ -1,10 +1,10 @@
-import { nameOfBucket, nameOfHost, shortKey, visible } from "../format.ts";
+import { type NamedHost, nameOfBucket, nameOfHost, shortKey, visible } from "../format.ts";
 import { addressOf } from "../router.ts";
 
 /**
  * The name of a host as a link to its page. `bdi` prevents the name from changing the direction of the text around it.
  */
-export function HostLink({ host, hostname }: { host: string; hostname?: string | undefined }) {
+export function HostLink({ host, hostname }: NamedHost) {
   const label = nameOfHost({ host, hostname });
   return (
     <a class="name" href={addressOf({ name: "host", key: host })} title={label}>
@@ -14,7 +14,7 @@ export function HostLink({ host, hostname }: { host: string; hostname?: string |
 }
 
 /** The host a dialog is about. */
-export function HostName({ host }: { host: { readonly host: string; readonly hostname?: string | undefined } }) {
+export function HostName({ host }: { host: NamedHost }) {
   return (
     <p class="wrap">
       <bdi>

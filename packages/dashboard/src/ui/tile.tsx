@@ -2,11 +2,11 @@ import type { ComponentChildren } from "preact";
 
 interface TileProps {
   readonly title: string;
-  readonly value: ComponentChildren;
+  readonly value: string;
   /** Small, after the value: a unit, or "of 40". */
-  readonly unit?: ComponentChildren;
-  readonly note?: ComponentChildren;
-  readonly children?: ComponentChildren;
+  readonly unit: string;
+  readonly note: string;
+  readonly children: ComponentChildren;
 }
 
 /** One important number, with its chart over time below. */
@@ -15,7 +15,7 @@ export function Tile({ title, value, unit, note, children }: TileProps) {
     <section class="tile" aria-label={title}>
       <h2 class="tile-title">{title}</h2>
       <p class="tile-value">
-        <strong>{value}</strong> {unit === undefined ? null : <span class="tile-unit">{unit}</span>}
+        <strong>{value}</strong> <span class="tile-unit">{unit}</span>
       </p>
       <p class="tile-note">{note}</p>
       {children}

@@ -7,13 +7,24 @@ import {
 } from "@tanstack/virtual-core";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import { count as formatted } from "../format.ts";
 
-interface VirtualRowsProps {
+/** A column of a table: its title, the class that gives it its width, and what it shows of a row. */
+export interface Column<Row> {
+  readonly title: string;
+  readonly class: string;
+  readonly cell: (row: Row) => ComponentChildren;
+}
+
+interface VirtualRowsProps<Row> {
   readonly label: string;
   readonly count: number;
   readonly rowHeight: number;
-  readonly header: ComponentChildren;
-  readonly row: (index: number) => ComponentChildren;
+  readonly columns: readonly Column<Row>[];
+  /** Default: the titles of the columns. */
+  readonly headings?: ComponentChildren;
+  /** `undefined` while the row is being loaded. */
+  readonly row: (index: number) => Row | undefined;
   /** Called with the visible range. */
   readonly onShown?: (first: number, last: number) => void;
 }
@@ -21,7 +32,8 @@ interface VirtualRowsProps {
 type Options = VirtualizerOptions<HTMLDivElement, HTMLDivElement>;
 
 /** A table of any length: only the visible rows are in the document, each with a fixed height. */
-export function VirtualRows({ label, count, rowHeight, header, row, onShown }: VirtualRowsProps) {
+export function VirtualRows<Row>(props: VirtualRowsProps<Row>) {
+  const { label, count, rowHeight, columns, headings = headingsOf(columns), row, onShown } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const items = useVirtualItems(scroller, count, rowHeight);
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
@@ -31,7 +43,7 @@ export function VirtualRows({ label, count, rowHeight, header, row, onShown }: V
     <div class="rows" ref={scroller} role="table" aria-label={label} aria-rowcount={count + 1} tabIndex={0}>
       <div class="rows-head" role="rowgroup">
         <div role="row" class="row" aria-rowindex={1}>
-          {header}
+          {headings}
         </div>
       </div>
       <div class="rows-body" role="rowgroup" style={{ height: `${count * rowHeight}px` }}>
@@ -43,12 +55,35 @@ export function VirtualRows({ label, count, rowHeight, header, row, onShown }: V
             aria-rowindex={index + 2}
             style={{ height: `${rowHeight}px`, transform: `translateY(${start}px)` }}
           >
-            {row(index)}
+            {cellsOf(columns, row(index), index + 1)}
           </div>
         ))}
       </div>
     </div>
   );
+}
+
+function headingsOf<Row>(columns: readonly Column<Row>[]) {
+  return columns.map((column) => (
+    <div key={column.title} role="columnheader" class={column.class}>
+      {column.title}
+    </div>
+  ));
+}
+
+function cellsOf<Row>(columns: readonly Column<Row>[], row: Row | undefined, position: number) {
+  if (row === undefined) {
+    return (
+      <div role="cell" class="quiet">
+        {formatted(position)} …
+      </div>
+    );
+  }
+  return columns.map((column) => (
+    <div key={column.title} role="cell" class={column.class}>
+      {column.cell(row)}
+    </div>
+  ));
 }
 
 function useVirtualItems(scroller: { current: HTMLDivElement | null }, count: number, rowHeight: number) {

@@ -1,20 +1,43 @@
 import { count, duration, plural } from "../../format.ts";
 import type { HostState } from "../../model/host-watch.ts";
 import { type Share, sharesOf } from "../../model/shares.ts";
-import { Headings } from "../../ui/headings.tsx";
+import { Card } from "../../ui/card.tsx";
 import { BucketName } from "../../ui/name.tsx";
-import { VirtualRows } from "../../ui/virtual-rows.tsx";
+import { type Column, VirtualRows } from "../../ui/virtual-rows.tsx";
 
 const ROW_HEIGHT = 40;
 const POSITIONS_SHOWN = 4;
-const COLUMNS = [
-  { title: "Bucket", class: "cell-name" },
-  { title: "In use", class: "cell-number" },
-  { title: "Waiting", class: "cell-number" },
-  { title: "Positions", class: "cell-positions cell-extra" },
-  { title: "Slot time", class: "cell-number cell-time" },
-  { title: "Fair share", class: "cell-number cell-extra" },
-  { title: "Against fair share", class: "cell-share" },
+const COLUMNS: readonly Column<Share>[] = [
+  {
+    title: "Bucket",
+    class: "cell-name",
+    cell: ({ bucket }) => (
+      <>
+        <BucketName bucket={bucket.bucket} />
+        {bucket.class === undefined ? null : <span class="quiet"> {bucket.class}</span>}
+        {bucket.weight === 1 ? null : <span class="quiet"> weight {bucket.weight}</span>}
+      </>
+    ),
+  },
+  { title: "In use", class: "cell-number", cell: ({ bucket }) => count(bucket.inFlight) },
+  { title: "Waiting", class: "cell-number", cell: ({ bucket }) => count(bucket.waiting) },
+  {
+    title: "Positions",
+    class: "cell-positions cell-extra",
+    cell: ({ positions, bucket }) => <Positions positions={positions} waiting={bucket.waiting} />,
+  },
+  { title: "Slot time", class: "cell-number cell-time", cell: ({ bucket }) => duration(bucket.usedMs) },
+  {
+    title: "Fair share",
+    class: "cell-number cell-extra",
+    cell: ({ fairMs }) => (fairMs === undefined ? "–" : duration(fairMs)),
+  },
+  {
+    title: "Against fair share",
+    class: "cell-share",
+    cell: ({ bucket: { usedMs }, fairMs }) =>
+      fairMs === undefined ? null : <Difference usedMs={usedMs} fairMs={fairMs} />,
+  },
 ];
 
 /** The queue by bucket: positions, and the slot time of each bucket compared with its fair share. */
@@ -22,52 +45,20 @@ export function BucketShares({ host }: { host: HostState }) {
   const shares = sharesOf(host);
   if (shares.length === 0) return null;
   return (
-    <section class="card rows-card buckets" aria-labelledby="buckets-title">
-      <div class="card-head">
-        <h2 id="buckets-title">Queue by bucket</h2>
-        <p class="quiet">
-          {plural(shares.length, "bucket")}. A bucket behind its fair share of slot time goes first; one that was idle
-          starts at its fair share.
-        </p>
-      </div>
+    <Card
+      name="buckets"
+      looks="rows-card buckets"
+      title="Queue by bucket"
+      note={`${plural(shares.length, "bucket")}. A bucket behind its fair share of slot time goes first; one that was idle starts at its fair share.`}
+    >
       <VirtualRows
         label="Queue by bucket"
         count={shares.length}
         rowHeight={ROW_HEIGHT}
-        header={<Headings columns={COLUMNS} />}
-        row={(index) => <Cells share={shares[index] as Share} />}
+        columns={COLUMNS}
+        row={(index) => shares[index]}
       />
-    </section>
-  );
-}
-
-function Cells({ share: { bucket, usedMs, fairMs, positions } }: { share: Share }) {
-  return (
-    <>
-      <div role="cell" class="cell-name">
-        <BucketName bucket={bucket.bucket} />
-        {bucket.class === undefined ? null : <span class="quiet"> {bucket.class}</span>}
-        {bucket.weight === 1 ? null : <span class="quiet"> weight {bucket.weight}</span>}
-      </div>
-      <div role="cell" class="cell-number">
-        {count(bucket.inFlight)}
-      </div>
-      <div role="cell" class="cell-number">
-        {count(bucket.waiting)}
-      </div>
-      <div role="cell" class="cell-positions cell-extra">
-        <Positions positions={positions} waiting={bucket.waiting} />
-      </div>
-      <div role="cell" class="cell-number cell-time">
-        {duration(usedMs)}
-      </div>
-      <div role="cell" class="cell-number cell-extra">
-        {fairMs === undefined ? "–" : duration(fairMs)}
-      </div>
-      <div role="cell" class="cell-share">
-        {fairMs === undefined ? null : <Difference usedMs={usedMs} fairMs={fairMs} />}
-      </div>
-    </>
+    </Card>
   );
 }
 

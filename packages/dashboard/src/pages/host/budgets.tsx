@@ -1,6 +1,8 @@
 import { type BudgetState, refillWords, unitsOf } from "@slotkeeper/protocol";
 import { duration, plural } from "../../format.ts";
 import type { HostState, SessionState } from "../../model/host-watch.ts";
+import { Bar } from "../../ui/bar.tsx";
+import { Card } from "../../ui/card.tsx";
 
 interface BudgetsProps {
   readonly host: HostState;
@@ -12,17 +14,13 @@ interface BudgetsProps {
 export function Budgets({ host: { budgets = [] }, session }: BudgetsProps) {
   if (budgets.length === 0) return null;
   return (
-    <section class="card" aria-labelledby="budgets-title">
-      <div class="card-head">
-        <h2 id="budgets-title">Budgets</h2>
-        <p class="quiet">{plural(budgets.length, "budget")}, in the whole fleet</p>
-      </div>
+    <Card name="budgets" title="Budgets" note={`${plural(budgets.length, "budget")}, in the whole fleet`}>
       <ul class="meters">
         {budgets.map((budget) => (
           <Budget key={budget.name} budget={budget} isAwaited={session?.blockedBy === `budget:${budget.name}`} />
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }
 
@@ -30,7 +28,7 @@ function Budget({ budget, isAwaited }: { budget: BudgetState; isAwaited: boolean
   const { name, available, burst, limit, fullInMs, isShadow } = budget;
   const isInDebt = available < 0;
   // A debt is at most one limit.
-  const share = isInDebt ? Math.min(1, -available / limit) : available / burst;
+  const share = isInDebt ? -available / limit : available / burst;
   return (
     <li class="meter" data-debt={isInDebt} data-awaited={isAwaited}>
       <p class="meter-head">
@@ -50,9 +48,7 @@ function Budget({ budget, isAwaited }: { budget: BudgetState; isAwaited: boolean
           {isInDebt ? null : <span class="quiet"> of {unitsOf(burst)} left</span>}
         </span>
       </p>
-      <span class="bar" aria-hidden="true">
-        <i style={{ width: `${share * 100}%` }} />
-      </span>
+      <Bar share={share} />
       <p class="cell-times">
         <span>refills {refillWords(budget)}</span>
         <span>{fullInMs === 0 ? "full" : `full in ${duration(fullInMs)}`}</span>

@@ -1,6 +1,8 @@
 import { unitsOf } from "@slotkeeper/protocol";
 import { count, duration, visible } from "../../format.ts";
 import type { HostState } from "../../model/host-watch.ts";
+import { Bar } from "../../ui/bar.tsx";
+import { Card } from "../../ui/card.tsx";
 
 type KeyState = HostState["keys"][number];
 type BudgetState = KeyState["budgets"][number];
@@ -12,11 +14,7 @@ const SHOWN = 10;
 export function BusiestKeys({ host: { keys } }: { host: HostState }) {
   if (keys.length === 0) return null;
   return (
-    <section class="card" aria-labelledby="keys-title">
-      <div class="card-head">
-        <h2 id="keys-title">Busiest keys</h2>
-        <p class="quiet">Requests with the same value share its slots and budgets.</p>
-      </div>
+    <Card name="keys" title="Busiest keys" note="Requests with the same value share its slots and budgets.">
       <table class="keys">
         <thead>
           <tr>
@@ -32,7 +30,7 @@ export function BusiestKeys({ host: { keys } }: { host: HostState }) {
           ))}
         </tbody>
       </table>
-    </section>
+    </Card>
   );
 }
 
@@ -70,13 +68,5 @@ function KeyBudget({ budget: { name, available, burst, limit, fullInMs } }: { bu
       {isInDebt ? null : <span class="quiet"> of {unitsOf(burst)} left</span>}
       <Bar share={isInDebt ? -available / limit : available / burst} isFull={isInDebt} />
     </div>
-  );
-}
-
-function Bar({ share, isFull }: { share: number; isFull: boolean }) {
-  return (
-    <span class="bar" aria-hidden="true" data-full={isFull}>
-      <i style={{ width: `${Math.min(1, share) * 100}%` }} />
-    </span>
   );
 }

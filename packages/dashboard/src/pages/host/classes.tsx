@@ -2,6 +2,7 @@ import { type ClassState, unitsOf } from "@slotkeeper/protocol";
 import { count, plural } from "../../format.ts";
 import type { HostState, SessionState } from "../../model/host-watch.ts";
 import { DEFAULT_CLASS } from "../../model/shares.ts";
+import { Card } from "../../ui/card.tsx";
 
 interface ClassesProps {
   readonly host: HostState;
@@ -14,17 +15,13 @@ export function Classes({ host: { classes = [], limit = 0 }, session }: ClassesP
   if (classes.length === 0) return null;
   const awaited = session?.blockedBy === "class" ? (session.class ?? DEFAULT_CLASS) : undefined;
   return (
-    <section class="card" aria-labelledby="classes-title">
-      <div class="card-head">
-        <h2 id="classes-title">Classes</h2>
-        <p class="quiet">{plural(classes.length, "class", "classes")}, in the whole fleet</p>
-      </div>
+    <Card name="classes" title="Classes" note={`${plural(classes.length, "class", "classes")}, in the whole fleet`}>
       <ul class="meters">
         {classes.map((one) => (
           <ClassMeter key={one.name} of={one} slots={limit} isAwaited={one.name === awaited} />
         ))}
       </ul>
-    </section>
+    </Card>
   );
 }
 

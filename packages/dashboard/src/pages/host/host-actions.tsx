@@ -4,7 +4,7 @@ import { count, visible } from "../../format.ts";
 import type { HostState } from "../../model/host-watch.ts";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { HostName } from "../../ui/name.tsx";
-import { LimitsDialog } from "./limits-dialog.tsx";
+import { type HostDialogProps, LimitsDialog } from "./limits-dialog.tsx";
 
 type Open = "none" | "limits" | "open" | "close" | "pause";
 
@@ -16,7 +16,7 @@ export function HostActions({ host, refresh }: { host: HostState; refresh: () =>
   return (
     <div class="actions">
       <Limits host={host} />
-      <div class="actions-buttons">
+      <div class="buttons">
         {isSemaphore ? null : (
           <button type="button" onClick={() => setOpen("limits")}>
             Change limits…
@@ -61,25 +61,16 @@ function Origin({ of }: { of: string }) {
   return <span class="quiet">({words[of] ?? visible(of)})</span>;
 }
 
-interface DialogProps {
-  readonly host: HostState;
-  readonly refresh: () => void;
-  readonly close: () => void;
-}
-
-function PauseDialog({ host, refresh, close }: DialogProps) {
+function PauseDialog({ host, refresh, close }: HostDialogProps) {
   const { isPaused } = host;
-  const change = async () => {
-    await act("POST", `/hosts/${encodeURIComponent(host.host)}/pause?by=key`, { paused: !isPaused });
-    refresh();
-  };
   return (
     <ConfirmDialog
       title={isPaused ? "Let this host go on?" : "Pause this host?"}
       verb={isPaused ? "Let it go on" : "Pause"}
       isDangerous={!isPaused}
       done={isPaused ? "The host grants slots again." : "The host is paused."}
-      act={change}
+      act={() => act("POST", `/hosts/${encodeURIComponent(host.host)}/pause?by=key`, { paused: !isPaused })}
+      refresh={refresh}
       close={close}
     >
       <HostName host={host} />
@@ -92,20 +83,17 @@ function PauseDialog({ host, refresh, close }: DialogProps) {
   );
 }
 
-function BreakerDialog({ host, isOpening, refresh, close }: DialogProps & { readonly isOpening: boolean }) {
+function BreakerDialog({ host, isOpening, refresh, close }: HostDialogProps & { readonly isOpening: boolean }) {
   const verb = isOpening ? "Open the breaker" : "Close the breaker";
-  const change = async () => {
-    const path = `/hosts/${encodeURIComponent(host.host)}/breaker?by=key`;
-    await act("POST", path, { state: isOpening ? "open" : "closed" });
-    refresh();
-  };
+  const path = `/hosts/${encodeURIComponent(host.host)}/breaker?by=key`;
   return (
     <ConfirmDialog
       title={`${verb} of this host?`}
       verb={verb}
       isDangerous={isOpening}
       done={isOpening ? "The breaker is open." : "The breaker is closed."}
-      act={change}
+      act={() => act("POST", path, { state: isOpening ? "open" : "closed" })}
+      refresh={refresh}
       close={close}
     >
       <HostName host={host} />

@@ -4,24 +4,23 @@ import type { HostState } from "../../model/host-watch.ts";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { HostName } from "../../ui/name.tsx";
 
-interface LimitsDialogProps {
+export interface HostDialogProps {
   readonly host: HostState;
   readonly refresh: () => void;
   readonly close: () => void;
 }
 
 /** An empty field means "as configured": the service takes the whole set of live limits in one call. */
-export function LimitsDialog({ host, refresh, close }: LimitsDialogProps) {
+export function LimitsDialog({ host, refresh, close }: HostDialogProps) {
   const { maxSlotPerHost, maxSlotPerIp } = host.limits;
   const [perHost, setPerHost] = useState(liveText(maxSlotPerHost));
   const [perBucket, setPerBucket] = useState(liveText(maxSlotPerIp));
-  const change = async () => {
+  const change = () => {
     const body = {
       ...(perHost === "" ? {} : { maxSlotPerHost: Number(perHost) }),
       ...(perBucket === "" ? {} : { maxSlotPerIp: Number(perBucket) }),
     };
-    await act("POST", `/hosts/${encodeURIComponent(host.host)}?by=key`, body);
-    refresh();
+    return act("POST", `/hosts/${encodeURIComponent(host.host)}?by=key`, body);
   };
   return (
     <ConfirmDialog
@@ -29,6 +28,7 @@ export function LimitsDialog({ host, refresh, close }: LimitsDialogProps) {
       verb="Apply in the whole fleet"
       done="The limits were changed."
       act={change}
+      refresh={refresh}
       close={close}
     >
       <HostName host={host} />

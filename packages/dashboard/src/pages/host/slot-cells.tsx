@@ -3,7 +3,8 @@ import { act } from "../../api/call.ts";
 import { count, duration, nameOfBucket, plural, seconds, timeOfDay, visible } from "../../format.ts";
 import { CellPlaces } from "../../model/cell-places.ts";
 import type { HostState, HostView, SessionState, SlotState } from "../../model/host-watch.ts";
-import { isAwaited } from "../../model/why.ts";
+import { Bar } from "../../ui/bar.tsx";
+import { Card } from "../../ui/card.tsx";
 import { ConfirmDialog } from "../../ui/confirm-dialog.tsx";
 import { BucketName } from "../../ui/name.tsx";
 
@@ -31,13 +32,7 @@ export function SlotCells({ view, host, session, refresh }: SlotCellsProps) {
   const cells = places.current.arrange(slots, Math.min(grants, Math.max(MOST_CELLS, slots.length)));
   const hidden = Math.max(grants, cells.length) - Math.min(cells.length, MOST_CELLS);
   return (
-    <section class="card" aria-labelledby="slots-title">
-      <div class="card-head">
-        <h2 id="slots-title">Slots</h2>
-        <p class="quiet">
-          {count(inFlight)} of {count(limit)} in use, {count(free)} free
-        </p>
-      </div>
+    <Card name="slots" title="Slots" note={`${count(inFlight)} of ${count(limit)} in use, ${count(free)} free`}>
       <ul class="cells">
         {cells.slice(0, MOST_CELLS).map((slot, index) =>
           slot === undefined ? (
@@ -59,8 +54,15 @@ export function SlotCells({ view, host, session, refresh }: SlotCellsProps) {
       </ul>
       {hidden > 0 ? <p class="quiet">And {plural(hidden, "slot")} more.</p> : null}
       {revoked === undefined ? null : <Revoke slot={revoked} refresh={refresh} close={() => setRevoked(undefined)} />}
-    </section>
+    </Card>
   );
+}
+
+/** Whether the session waits for this slot in particular, because its own bucket or class holds it. */
+function isAwaited(slot: SlotState, session: SessionState | undefined): boolean {
+  if (session?.isAwake !== true) return false;
+  if (session.blockedBy === "class") return slot.class === session.class;
+  return session.blockedBy === "ip-limit" && slot.bucket === session.bucket;
 }
 
 interface CellProps {
@@ -95,9 +97,7 @@ function Cell({ number, slot, at, isAwaited, leaseMs, onRevoke }: CellProps) {
         </span>
         <span>{isReleased ? `frees in ${duration(endsInMs)}` : leaseText(endsInMs)}</span>
       </p>
-      <span class="bar" aria-hidden="true">
-        <i style={{ width: `${left * 100}%` }} />
-      </span>
+      <Bar share={left} />
       <button
         type="button"
         class="small"
@@ -118,17 +118,14 @@ function leaseText(endsInMs: number): string {
 }
 
 function Revoke({ slot, refresh, close }: { slot: SlotState; refresh: () => void; close: () => void }) {
-  const revoke = async () => {
-    await act("DELETE", `/slots/${encodeURIComponent(slot.slot)}`);
-    refresh();
-  };
   return (
     <ConfirmDialog
       title="Revoke this slot?"
       verb="Revoke the slot"
       isDangerous
       done="The slot was revoked."
-      act={revoke}
+      act={() => act("DELETE", `/slots/${encodeURIComponent(slot.slot)}`)}
+      refresh={refresh}
       close={close}
     >
       <dl class="facts">

@@ -3,9 +3,17 @@ import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import { count, duration, plural } from "../../format.ts";
 import { sumOf } from "../../model/history.ts";
-import { colourOf, faint } from "../../ui/chart-colours.ts";
-import { axisWidth, COUNT } from "../../ui/chart-unit.ts";
-import { axisStyle, gridStyle, type PlotOptions, usePlot } from "../../ui/use-plot.ts";
+import { Card } from "../../ui/card.tsx";
+import {
+  COUNT,
+  colourOf,
+  faint,
+  labelAxis,
+  type PlotOptions,
+  usePlot,
+  valueAxis,
+  valueScale,
+} from "../../ui/use-plot.ts";
 
 type Waits = ServiceHistory["waits"];
 
@@ -23,13 +31,13 @@ export function WaitHistogram({ waits }: { waits: Waits }) {
   const all = sumOf(waits.counts);
   const summary = labels.map((label, index) => `${label}: ${count(counts[index] ?? 0)}`).join(", ");
   return (
-    <section class="card" aria-labelledby="histogram-title">
-      <div class="card-head">
-        <h2 id="histogram-title">How long they waited</h2>
-        <p class="quiet">{plural(all, "grant")} at this instance in the last 15 minutes</p>
-      </div>
+    <Card
+      name="histogram"
+      title="How long they waited"
+      note={`${plural(all, "grant")} at this instance in the last 15 minutes`}
+    >
       <div ref={box} class="chart-box histogram" role="img" aria-label={`Grants by wait. ${summary}`} />
-    </section>
+    </Card>
   );
 }
 
@@ -45,32 +53,24 @@ function bars({ boundsMs, counts }: Waits): { labels: string[]; counts: number[]
 }
 
 function optionsOf(element: HTMLDivElement, labels: readonly string[]): ReturnType<PlotOptions> {
-  const [axis, bar] = [axisStyle(element), colourOf(element, "wait")];
+  const bar = colourOf(element, "wait");
   const { bars: barPaths } = uPlot.paths;
   return {
     cursor: { show: false },
     scales: {
       x: { time: false, range: [-0.6, labels.length - 0.4] },
-      y: { range: (_plot, _low, high) => [0, Math.max(4, (high ?? 0) * 1.1)] },
+      y: valueScale(COUNT),
     },
     axes: [
       {
-        ...axis,
+        ...labelAxis(element),
         size: 26,
-        grid: { show: false },
         splits: labels.map((_, index) => index),
         // On a narrow screen there is room for every second or third label only.
         values: ({ width }, splits) =>
           splits.map((index) => (index % Math.ceil((labels.length * 64) / width) === 0 ? (labels[index] ?? "") : "")),
       },
-      {
-        ...axis,
-        size: axisWidth,
-        gap: 6,
-        incrs: [...COUNT.steps],
-        grid: gridStyle(element),
-        values: (_plot, values) => values.map(count),
-      },
+      valueAxis(element, COUNT),
     ],
     series: [
       {},

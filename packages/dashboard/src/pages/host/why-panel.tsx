@@ -1,8 +1,10 @@
-import { count, duration } from "../../format.ts";
+import { waitCause } from "@slotkeeper/protocol";
+import { count, duration, nameOfBucket, seconds } from "../../format.ts";
 import { now } from "../../model/clock.ts";
+import { forecastWords } from "../../model/forecast.ts";
 import type { HostState, HostView, SessionState } from "../../model/host-watch.ts";
-import { waitingAt } from "../../model/load.ts";
-import { whyWaits } from "../../model/why.ts";
+import { breakerLeft, waitingAt } from "../../model/load.ts";
+import { Card } from "../../ui/card.tsx";
 import { BucketName, ShortId } from "../../ui/name.tsx";
 
 interface WhyPanelProps {
@@ -15,17 +17,22 @@ interface WhyPanelProps {
 
 /** Why one session waits: the limit and the estimate. The cells above show the holders. */
 export function WhyPanel({ session, isChosen, host, view }: WhyPanelProps) {
-  const why = whyWaits(session, { host, sinceMs: now.value - view.seenAt });
+  // The countdown continues between two answers.
+  const left = seconds(breakerLeft(host, view.seenAt, now.value));
+  const { cause, more } = waitCause(session, host, { bucket: nameOfBucket(session.bucket), breakerLeft: left });
   return (
-    <section class="card why" aria-labelledby="why-title">
-      <div class="card-head">
-        <h2 id="why-title">Why does {isChosen ? "this session" : "the first in the queue"} wait?</h2>
-        <p class="quiet">
+    <Card
+      name="why"
+      looks="why"
+      title={`Why does ${isChosen ? "this session" : "the first in the queue"} wait?`}
+      note={
+        <>
           Session <ShortId id={session.session} /> of <BucketName bucket={session.bucket} />
-        </p>
-      </div>
-      <p class="why-cause">{why.cause}</p>
-      <p>{why.more}</p>
+        </>
+      }
+    >
+      <p class="why-cause">{cause}</p>
+      <p>{more}</p>
       <dl class="facts facts-row">
         <div>
           <dt>Position</dt>
@@ -39,9 +46,9 @@ export function WhyPanel({ session, isChosen, host, view }: WhyPanelProps) {
         </div>
         <div>
           <dt>Forecast</dt>
-          <dd>{why.forecast}</dd>
+          <dd>{forecastWords(session, host)}</dd>
         </div>
       </dl>
-    </section>
+    </Card>
   );
 }
