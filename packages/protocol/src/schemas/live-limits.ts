@@ -1,17 +1,16 @@
-import type { TInteger, TOptional } from "typebox";
+import type { TInteger } from "typebox";
 import { LIMITS } from "../limits.ts";
 import { HOST_LIMITS, LIVE_LIMITS, type LiveLimitKey } from "../settings/host-limits.ts";
 import * as Type from "./type.ts";
 
 /** The limits that operators may set at a running host, as they send them. */
 
-type LiveCall = { [K in LiveLimitKey]: TOptional<TInteger> };
+type LiveCall = { [K in LiveLimitKey]: TInteger };
 
 /** The body of an operator's call. Unknown keys are refused, because a misspelt key would remove a limit. */
-export const LiveLimitsSchema = Type.Object(
-  Object.fromEntries(LIVE_LIMITS.map(({ key }) => [key, Type.Optional(callOf(key))])) as LiveCall,
+export const LiveLimitsSchema = Type.section(
+  Object.fromEntries(LIVE_LIMITS.map(({ key }) => [key, callOf(key)])) as LiveCall,
   {
-    additionalProperties: false,
     description: "All live limits of the host. A limit that is absent here returns to its configured value.",
   },
 );

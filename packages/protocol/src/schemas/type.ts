@@ -68,6 +68,19 @@ function object<P extends TProperties>(properties: P, options?: TObjectOptions):
   return make({ type: "object", ...(required.length === 0 ? {} : { required }), properties }, options);
 }
 
+/** Properties that may all be absent. */
+export function optional<P extends TProperties>(properties: P): { [K in keyof P]: TOptional<P[K]> } {
+  return Object.fromEntries(Object.entries(properties).map(([key, schema]) => [key, Optional(schema)])) as never;
+}
+
+/** An object of known keys, each of which may be absent. */
+export function section<P extends TProperties>(
+  properties: P,
+  options?: TObjectOptions,
+): TObject<{ [K in keyof P]: TOptional<P[K]> }> {
+  return object(optional(properties), { additionalProperties: false, ...options });
+}
+
 function array<S extends TSchema>(items: S, options?: TArrayOptions): TArray<S> {
   return make({ type: "array", items }, options);
 }
