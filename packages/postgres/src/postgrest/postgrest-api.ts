@@ -1,5 +1,5 @@
+import { Semaphore } from "slotkeeper";
 import { DatabaseError, isConflict } from "../store/database-error.ts";
-import { HostLanes, type HostRequest } from "../store/host-lanes.ts";
 import type { FunctionCaller, NamedArguments } from "../store/sql-store.ts";
 import { parseBaseUrl } from "./base-url.ts";
 import { failureOfFetch, failureOfReply, isCut, PostgrestFailure } from "./postgrest-failure.ts";
@@ -19,9 +19,6 @@ export interface PostgrestApiOptions {
  */
 export const CALLS_AT_ONCE = 100;
 
-/** The host is the PostgREST server: all requests are in one lane. */
-type RpcRequest = HostRequest & { readonly name: string; readonly body: string };
-
 /**
  * Calls the functions of a schema through PostgREST: `POST {baseUrl}/rpc/{function}` with the arguments as a JSON
  * object.
@@ -36,7 +33,7 @@ export class PostgrestApi implements FunctionCaller {
   readonly #baseUrl: string;
   readonly #headers: Headers;
   readonly #timeoutMs: number;
-  readonly #lanes: HostLanes<RpcRequest, unknown>;
+  readonly #calls = new Semaphore(CALLS_AT_ONCE);
   readonly #open = new Set<AbortController>();
 
   /** Throws a `TypeError` for an invalid address or header. */
@@ -46,9 +43,6 @@ export class PostgrestApi implements FunctionCaller {
     if (authHeader !== undefined) setHeader(this.#headers, "Authorization", authHeader, "authHeader");
     if (schema !== undefined) setHeader(this.#headers, "Content-Profile", schema, "schema");
     this.#timeoutMs = timeoutMs;
-    const limits = { perHost: CALLS_AT_ONCE, inAll: CALLS_AT_ONCE, stuck: CALLS_AT_ONCE, together: 1 };
-    const send = async ([request]: readonly RpcRequest[]) => [await this.#send(request as RpcRequest)];
-    this.#lanes = new HostLanes(limits, { send, isStuck: () => false });
   }
 
   async call(name: string, given: NamedArguments): Promise<unknown> {
@@ -69,10 +63,10 @@ export class PostgrestApi implements FunctionCaller {
   }
 
   #request(name: string, body: string): Promise<unknown> {
-    return this.#lanes.run({ host: this.#baseUrl, isShareable: false, name, body });
+    return this.#calls.run(() => this.#send(name, body));
   }
 
-  async #send({ name, body }: RpcRequest): Promise<unknown> {
+  async #send(name: string, body: string): Promise<unknown> {
     const controller = new AbortController();
     const { signal } = controller;
     this.#open.add(controller);
