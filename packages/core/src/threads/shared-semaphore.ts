@@ -1,6 +1,6 @@
 import { type Clock, realClock } from "../clock.ts";
 import { AcquireTimeoutError, ClosedError, type Met, QueueFullError } from "../errors.ts";
-import { callback, check, kind } from "../options.ts";
+import { callback, check, integerFrom, kind, readOptions } from "../options.ts";
 import { runWithSlot } from "../run-with-slot.ts";
 import { AsyncWaits, waitAsync } from "./async-wait.ts";
 import { Attachment } from "./attachment.ts";
@@ -9,15 +9,14 @@ import { claimIdentity, type Identity } from "./identity.ts";
 import type { SharedTime } from "./leases.ts";
 import { CLOSED_AT, Memory, WANT } from "./memory.ts";
 import {
+  ACQUIRE_RULES,
+  ATTACH_RULES,
   type AttachOptions,
-  checkSlots,
-  checkThreadId,
-  checkTimeout,
-  readAcquireOptions,
-  readAttachOptions,
   resolveSizes,
   type SharedAcquireOptions,
   type SharedSemaphoreOptions,
+  THREAD_ID,
+  TIMEOUT,
 } from "./options.ts";
 import type { FinalOutcome } from "./outcome.ts";
 import { SharedSlot } from "./shared-slot.ts";
@@ -95,7 +94,7 @@ export class SharedSemaphore {
 
   /** Returns the semaphore of this handle for this thread. Attach once per thread, and keep the result. */
   static attach(handle: SharedSemaphoreHandle, options: AttachOptions = {}): SharedSemaphore {
-    const { threadId, clock } = readAttachOptions(options);
+    const { threadId, clock } = readOptions(options, ATTACH_RULES);
     check("handle", HANDLE, handle);
     const memory = new Memory(handle.buffer);
     return new SharedSemaphore(memory, claimIdentity(memory, threadId), clock);
@@ -140,7 +139,7 @@ export class SharedSemaphore {
   /** Waits for a slot without blocking the event loop. Keeps the thread alive during the wait. */
   acquire(options?: SharedAcquireOptions): Promise<SharedSlot> {
     try {
-      return Promise.resolve(this.#enter(readAcquireOptions(options)));
+      return Promise.resolve(this.#enter(readOptions(options, ACQUIRE_RULES)));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -150,7 +149,7 @@ export class SharedSemaphore {
    * Waits for a slot and blocks the thread; for workers. If blocking is not allowed, it returns a free slot or throws.
    */
   acquireSync(timeoutMs?: number): SharedSlot {
-    if (timeoutMs !== undefined) checkTimeout(timeoutMs);
+    if (timeoutMs !== undefined) check("timeoutMs", TIMEOUT, timeoutMs);
     return this.tryAcquire() ?? this.#block(timeoutMs);
   }
 
@@ -158,7 +157,7 @@ export class SharedSemaphore {
   run<T>(work: (slot: SharedSlot) => T | Promise<T>, options?: SharedAcquireOptions): Promise<Awaited<T>> {
     try {
       check("work", callback, work);
-      const call = readAcquireOptions(options);
+      const call = readOptions(options, ACQUIRE_RULES);
       return runWithSlot(this.#enter(call), { abortOnExpiry: false }, work, call.signal);
     } catch (error) {
       return Promise.reject(error);
@@ -169,7 +168,7 @@ export class SharedSemaphore {
    * Changes the number of slots, at most to `maxHolders`. Growing serves waiters at once; shrinking evicts no holder.
    */
   resize(slots: number): void {
-    checkSlots(slots, this.#attachment.memory.maxHolders);
+    check("slots", integerFrom(1, this.#attachment.memory.maxHolders), slots);
     this.#attachment.resize(slots);
   }
 
@@ -184,7 +183,7 @@ export class SharedSemaphore {
    * threads that have ended; `watch` does that. Returns the number of slots that the thread held.
    */
   reap(threadId: number): number {
-    checkThreadId(threadId);
+    check("threadId", THREAD_ID, threadId);
     if (threadId === this.threadId) {
       throw new TypeError(
         `Expected \`threadId\` to be of another thread that has ended, got ${threadId}, which is this thread`,
