@@ -2,7 +2,6 @@
 import { DeadlockError, type TaskRef } from "./errors.ts";
 import { Group } from "./group.ts";
 import type { HoldInUse } from "./holds.ts";
-import { membersOf } from "./members.ts";
 import { OutsideWait } from "./outside-wait.ts";
 import { SemaphoreState } from "./semaphore.ts";
 import { type ParkedOn, SLEEP, TaskNode } from "./task.ts";
@@ -59,11 +58,8 @@ const LONGEST_LIST = 20;
 /** Reports a set of dead semaphores while other tasks can still run. */
 export function deadSetError(dead: Iterable<SemaphoreState>): DeadlockError {
   const semaphores = [...dead];
-  return toError(
-    "These semaphores are dead",
-    semaphores,
-    semaphores.flatMap((semaphore) => membersOf(semaphore.waiters)),
-  );
+  const tasks = semaphores.flatMap((semaphore) => semaphore.waitingTasks());
+  return toError("These semaphores are dead", semaphores, tasks);
 }
 
 /** Reports that nothing can run. `tasks` are all remaining tasks. */
@@ -88,7 +84,7 @@ function reportOf(semaphore: SemaphoreState): SemaphoreReport {
     ...semaphore.holders.toArray().map((hold) => holderReport(hold, false)),
     ...semaphore.leaked.toArray().map((hold) => holderReport(hold, true)),
   ];
-  return { id, name, permits, available, holders, waiters: membersOf(semaphore.waiters).map(refOf) };
+  return { id, name, permits, available, holders, waiters: semaphore.waitingTasks().map(refOf) };
 }
 
 function holderReport(hold: HoldInUse, hasEnded: boolean): HolderReport {

@@ -22,7 +22,6 @@ export {
 } from "./explore.ts";
 export type { FailedRun, LeakedPermits, SimulationResult } from "./outcome.ts";
 export type { PromiseRequest, PromiseSource, Resolver } from "./outside-wait.ts";
-export type { Future, PromiseHandle } from "./promise.ts";
 export {
   completePromise,
   createPromise,
@@ -32,7 +31,7 @@ export {
 } from "./promise-effects.ts";
 export { PRIORITY_HIGH, PRIORITY_IDLE, PRIORITY_NORMAL } from "./ready-queue.ts";
 export { type RunOptions, run } from "./run.ts";
-export type { LogEntry } from "./scheduler-options.ts";
+export type { LogEntry } from "./scheduler.ts";
 export type { SemaphoreHandle } from "./semaphore.ts";
 export {
   type AcquireSemaphoreOptions,
@@ -43,6 +42,7 @@ export {
   tryAcquireSemaphore,
   withSemaphore,
 } from "./semaphore-effects.ts";
+export type { Future, PromiseHandle } from "./settleable.ts";
 export { type SimulateOptions, simulate } from "./simulate.ts";
 export { type AsyncProgram, type SimulateAsyncOptions, simulateAsync } from "./simulate-async.ts";
 export type { SpawnOptions, Task } from "./task.ts";

@@ -22,10 +22,9 @@ import { answerTo } from "./kept-effects.ts";
 import { OutsideWait, type PromiseSource, type Resolver } from "./outside-wait.ts";
 import { perform } from "./perform.ts";
 import { describe, isProgram, toProgram } from "./program.ts";
-import { settleableOf } from "./promise.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { SemaphoreState } from "./semaphore.ts";
-import { PENDING, Settleable } from "./settleable.ts";
+import { PENDING, Settleable, settleableOf } from "./settleable.ts";
 import { PARKED, type ParkedOn, READY, RUNNING, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
 
 const DURATION = finiteFrom(0);

@@ -2,6 +2,7 @@
  * The operations that need not park. Each is done at once for the running task, or returns `PARK` without any change.
  */
 import { AcquireTimeoutError } from "../errors.ts";
+import { callForeign } from "../foreign-call.ts";
 import { boolean, finiteFrom, integer, type Rules, readOptions, string } from "../options.ts";
 import { cancelTask } from "./cancel.ts";
 import {
@@ -27,11 +28,10 @@ import {
   WAIT,
 } from "./effect.ts";
 import { describe, toProgram } from "./program.ts";
-import { PromiseNode, settleableOf, unsettled } from "./promise.ts";
 import { PRIORITY_NORMAL } from "./ready-queue.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { handleOf, type SemaphoreHandle, SemaphoreState } from "./semaphore.ts";
-import { FULFILLED, FutureNode, PENDING, REJECTED } from "./settleable.ts";
+import { FULFILLED, FutureNode, PENDING, PromiseNode, REJECTED, settleableOf, unsettled } from "./settleable.ts";
 import { type SpawnOptions, TaskNode } from "./task.ts";
 
 export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): unknown {
@@ -97,11 +97,7 @@ function log(scheduler: Scheduler, task: TaskNode, message: unknown): void {
   if (!keepsLog && onLog === undefined) return;
   const entry = { at: scheduler.now(), task: { id: task.id, name: task.name }, message };
   if (keepsLog) scheduler.log.push(entry);
-  try {
-    onLog?.(message, entry);
-  } catch {
-    // An error of an observer must not change what the program does.
-  }
+  if (onLog !== undefined) callForeign(() => onLog(message, entry));
 }
 
 /** Reads the options of an effect. They stay in the effect as they were read, because parking reads them again. */
