@@ -1,5 +1,5 @@
+import type { TSchema } from "typebox";
 import * as About from "../settings/about.ts";
-import { described } from "./described.ts";
 import { FairQueueSectionSchema, RpcSchema } from "./fair-queue-schema.ts";
 import { PATTERNS } from "./patterns.ts";
 import * as Type from "./type.ts";
@@ -155,3 +155,27 @@ export const ConfigSchema = Type.section(
   },
   { title: "Slotkeeper configuration" },
 );
+
+/** Texts by key, as deep as the schema that they describe. The values of an object with any keys have the same texts. */
+interface Texts {
+  readonly [key: string]: string | Texts;
+}
+
+type Json = { readonly [key: string]: unknown };
+
+/** The schema with a description of each key. */
+function described<S extends TSchema>(schema: S, texts: string | Texts = {}): S {
+  if (typeof texts === "string") return { ...schema, description: texts };
+  const { properties, patternProperties } = schema as unknown as Json;
+  return {
+    ...schema,
+    ...(properties === undefined ? {} : { properties: each(properties, (key) => texts[key]) }),
+    ...(patternProperties === undefined ? {} : { patternProperties: each(patternProperties, () => texts) }),
+  };
+}
+
+function each(schemas: unknown, textsOf: (key: string) => string | Texts | undefined): Json {
+  return Object.fromEntries(
+    Object.entries(schemas as Json).map(([key, schema]) => [key, described(schema as TSchema, textsOf(key))]),
+  );
+}

@@ -1,4 +1,6 @@
+import type { TInteger } from "typebox";
 import { LIMITS } from "../limits.ts";
+import { HOST_LIMITS, LIVE_LIMITS, type LiveLimitKey } from "../settings/host-limits.ts";
 import { PATTERNS } from "./patterns.ts";
 import * as Type from "./type.ts";
 
@@ -91,21 +93,21 @@ export const PollSchema = Type.Object({ queryToken, now: Type.Optional(now) }, {
 export const ReleaseSchema = Type.Object(
   {
     slotToken,
-    hitUpstreamAtMs: Type.Optional(
-      Type.Number({ description: "when the caller sent its request to the upstream, by its own clock" }),
-    ),
-    status: Type.Optional(status),
-    used: Type.Optional(
-      Type.recordOf(Type.Number({ minimum: 0 }), {
+    ...Type.optional({
+      hitUpstreamAtMs: Type.Number({
+        description: "when the caller sent its request to the upstream, by its own clock",
+      }),
+      status,
+      used: Type.recordOf(Type.Number({ minimum: 0 }), {
         description:
           "what the request really cost of the host's budgets, by name; a budget that is not named keeps its charge",
       }),
-    ),
-    hostname: Type.Optional(ignored("host")),
-    hostnameHash: Type.Optional(ignored("host")),
-    bucket: Type.Optional(ignored("bucket")),
-    ipBucket: Type.Optional(ignored("bucket")),
-    now: Type.Optional(now),
+      hostname: ignored("host"),
+      hostnameHash: ignored("host"),
+      bucket: ignored("bucket"),
+      ipBucket: ignored("bucket"),
+      now,
+    }),
   },
   {
     description:
@@ -134,3 +136,23 @@ export const BreakerCallSchema = Type.Object(
   { state: Type.Enum(["open", "closed"], { description: "`open` lasts for `breaker.openSeconds`" }) },
   { additionalProperties: false },
 );
+
+type LiveCall = { [K in LiveLimitKey]: TInteger };
+
+/** The body of an operator's call for live limits. Unknown keys are refused, because a misspelt key would remove a limit. */
+export const LiveLimitsSchema = Type.section(
+  Object.fromEntries(LIVE_LIMITS.map(({ key }) => [key, callOf(key)])) as LiveCall,
+  {
+    description: "All live limits of the host. A limit that is absent here returns to its configured value.",
+  },
+);
+
+function callOf(key: LiveLimitKey) {
+  const limit = HOST_LIMITS[key];
+  const isOffAt0 = "isOffAt0" in limit;
+  return Type.Integer({
+    minimum: "min" in limit ? limit.min : 0,
+    maximum: LIMITS.slots,
+    description: isOffAt0 ? "0: no limit; absent: the configured value" : "absent: the configured value",
+  });
+}

@@ -1,7 +1,6 @@
 import type { TSchema } from "typebox";
 import type { ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
-import { LiveLimitsSchema } from "./live-limits.ts";
 import { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 import * as Requests from "./request-schemas.ts";
 import { ROUTE_PATHS, type RouteName, type RoutePath } from "./route-paths.ts";
@@ -114,7 +113,7 @@ const ABOUT_ROUTES: { readonly [name in RouteName]: Omit<Route, keyof RoutePath>
   limits: {
     summary: "Set the live limits of a host, in the whole fleet",
     texts: NEW_HOST,
-    request: LiveLimitsSchema,
+    request: Requests.LiveLimitsSchema,
     answer: done,
     problems: ["UNAVAILABLE"],
   },

@@ -5,7 +5,7 @@ import type { Setting, ValueOf } from "./setting.ts";
  * declares them. A new limit is a row here, its meaning in `about.ts`, and the rule that reads it from the host's policy; made from
  * the row are
  *   - the schema, its defaults and bounds, `--print-config` and environment variables (`schemas/fair-queue-schema.ts`)
- *   - what operators may set live, over HTTP and in the state view (`schemas/live-limits.ts`)
+ *   - what operators may set live, over HTTP and in the state view (`schemas/request-schemas.ts`, `state-schema.ts`)
  *   - the checks, defaults and policy of the engine (`queue/src/options-check.ts`, `queue/src/host-policy.ts`)
  *   - the rows of `docs/reference/config.md`
  */
