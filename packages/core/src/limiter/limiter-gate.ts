@@ -279,7 +279,7 @@ export class LimiterGate {
       if (this.adaptive) slot.epoch = this.adaptive.epoch;
       return slot;
     }
-    const ticket = new LimiterTicket(this, keyState, key, costs, now, 0);
+    const ticket = new LimiterTicket(this, keyState, key, costs, now);
     this.#hold(ticket, now);
     return ticket;
   }
@@ -318,7 +318,9 @@ export class LimiterGate {
     { key, level = this.policy.defaultLevel }: Ask,
     costs: readonly number[] = this.ledger.defaults,
   ): LimiterTicket {
-    return new LimiterTicket(this, this.#keyOf(key), key, costs, this.time.now(), level);
+    const ticket = new LimiterTicket(this, this.#keyOf(key), key, costs, this.time.now());
+    ticket.level = level;
+    return ticket;
   }
 
   /** Adds the ticket to the line and serves all waiters that can be served, possibly including this one. */

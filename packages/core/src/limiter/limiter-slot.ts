@@ -196,7 +196,7 @@ function readRelease(options: ReleaseOptions): ReleaseOptions {
  *   ended     -        none          -
  */
 export class LimiterTicket extends GrantedSlot implements Link {
-  readonly level: number;
+  level = 0;
   /** The number of the arrival; later arrivals have larger numbers. */
   arrival = 0;
   at: LimiterGate | undefined = undefined;
@@ -209,18 +209,6 @@ export class LimiterTicket extends GrantedSlot implements Link {
   list: LinkedList | undefined = undefined;
   previous: Link | undefined = undefined;
   next: Link | undefined = undefined;
-
-  constructor(
-    gate: LimiterGate,
-    keyState: KeyState,
-    key: unknown,
-    costs: readonly number[],
-    sinceAt: number,
-    level: number,
-  ) {
-    super(gate, keyState, key, costs, sinceAt);
-    this.level = level;
-  }
 
   override due(now: number): void {
     const { at, gate, sinceAt } = this;
