@@ -6,8 +6,7 @@
  * daemons are dropped, and nothing is resumed again.
  */
 import { cancelTask, withdraw } from "./cancel.ts";
-import { deadSetFrom } from "./deadlock.ts";
-import { deadSetError, refOf, standstillError } from "./deadlock-report.ts";
+import { deadSetError, deadSetFrom, refOf, standstillError } from "./deadlock.ts";
 import { bequeathHold, holdsOf, leakHold } from "./holds.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { SemaphoreState } from "./semaphore.ts";

@@ -1,6 +1,6 @@
 /** The result of a run that is over. */
 import { callForeign } from "../foreign-call.ts";
-import { refOf } from "./deadlock-report.ts";
+import { refOf } from "./deadlock.ts";
 import type { TaskRef } from "./errors.ts";
 import type { LogEntry, Scheduler } from "./scheduler.ts";
 import { FULFILLED } from "./settleable.ts";

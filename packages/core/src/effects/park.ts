@@ -1,8 +1,7 @@
 /** The operations that park the running task or switch to another one. */
 
 import { check, finiteFrom } from "../options.ts";
-import { deadSetFrom } from "./deadlock.ts";
-import { deadSetError } from "./deadlock-report.ts";
+import { deadSetError, deadSetFrom } from "./deadlock.ts";
 import {
   ACQUIRE,
   CALL,
