@@ -1,8 +1,7 @@
 import type * as Port from "@slotkeeper/queue";
-import type { StoreProblem } from "../failures/failure-table.ts";
+import { STORE_PROBLEMS, type StoreProblem } from "../failures/failure-table.ts";
 import { commitArguments } from "./commit-arguments.ts";
-import { CommitWatch, unhealthy } from "./commit-watch.ts";
-import { isBrokenPromise } from "./database-error.ts";
+import { DatabaseError, isBrokenPromise } from "./database-error.ts";
 import { decodeCommitReply, decodeReply, decodeRows } from "./decode.ts";
 import { HostLanes, type HostRequest } from "./host-lanes.ts";
 
@@ -31,6 +30,32 @@ type Asked = HostRequest &
     | { readonly kind: "commit"; readonly commit: Port.Commit }
   );
 type Reply = Port.ReadReply | Port.CommitReply;
+
+/** How long a failed commit counts. The engine repeats it every poll interval, so a commit that keeps failing stays recent. */
+const FAILURE_COUNTS_MS = 2_000;
+
+/**
+ * Watches the results of commits. A separate check cannot find a full disk, or a rule that refuses some rows. Failures
+ * that affect only one host do not count, and neither do failures with an unknown cause, which may come from the data
+ * of one host.
+ */
+class CommitWatch {
+  #failure: { readonly error: DatabaseError; readonly at: number } | undefined;
+
+  get failure(): DatabaseError | undefined {
+    const { error, at = 0 } = this.#failure ?? {};
+    return performance.now() - at < FAILURE_COUNTS_MS ? error : undefined;
+  }
+
+  succeeded(): void {
+    this.#failure = undefined;
+  }
+
+  failed(error: unknown): void {
+    if (!(error instanceof DatabaseError) || error.isOfHost || error.problem === "STORE_FAILED") return;
+    this.#failure = { error, at: performance.now() };
+  }
+}
 
 /**
  * The store interface on the SQL functions of `sql/0004_store.sql`. Only this file knows their names and arguments. A
@@ -171,4 +196,11 @@ export abstract class SqlStore implements Port.HostStore {
   #call(name: string, given: NamedArguments): Promise<unknown> {
     return this.#caller.call(name, { p_schema: SCHEMA_NUMBER, ...given });
   }
+}
+
+function unhealthy(error: unknown): Port.StoreHealth<StoreProblem> {
+  const { problem, state } =
+    error instanceof DatabaseError ? error : ({ problem: "STORE_FAILED", state: undefined } as const);
+  const detail = `${STORE_PROBLEMS[problem]}${state === undefined ? "" : ` (${state})`}`;
+  return { isReady: false, reason: problem, detail, error };
 }
