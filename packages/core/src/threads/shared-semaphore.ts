@@ -1,11 +1,10 @@
 import { type Clock, realClock } from "../clock.ts";
-import { AcquireTimeoutError, ClosedError, type Met, QueueFullError } from "../errors.ts";
+import { AcquireTimeoutError, ClosedError, QueueFullError } from "../errors.ts";
 import { callback, check, integerFrom, kind, readOptions } from "../options.ts";
 import { runWithSlot } from "../run-with-slot.ts";
 import { AsyncWaits, waitAsync } from "./async-wait.ts";
 import { Attachment } from "./attachment.ts";
-import { mayBlock, sharedNow } from "./host.ts";
-import { claimIdentity, type Identity } from "./identity.ts";
+import { claimIdentity, type Identity, mayBlock, sharedNow } from "./host.ts";
 import type { SharedTime } from "./leases.ts";
 import { CLOSED_AT, Memory, WANT } from "./memory.ts";
 import {
@@ -18,7 +17,6 @@ import {
   THREAD_ID,
   TIMEOUT,
 } from "./options.ts";
-import type { FinalOutcome } from "./outcome.ts";
 import { SharedSlot } from "./shared-slot.ts";
 import { type SyncOutcome, waitSync } from "./sync-wait.ts";
 
@@ -199,63 +197,59 @@ export class SharedSemaphore {
 
   #queueUp(signal: AbortSignal | undefined, timeoutMs: number | undefined): Promise<SharedSlot> {
     const startedAt = this.#clock.now();
-    if (this.closed) throw this.#closedError();
-    if (timeoutMs === 0) throw this.#timeoutError(startedAt);
+    this.#refuseAtOnce(timeoutMs, startedAt);
     if (waitAsync === undefined)
       throw new TypeError(
         "Expected a host with Atomics.waitAsync, which `acquire` needs to wait; use `acquireSync` here",
       );
-    const { cell, tag } = this.#attachment.enqueue();
-    if (cell === 0) throw this.#queueFullError();
+    const { cell, tag } = this.#enqueue(startedAt);
     return new Promise((resolve, reject) => {
       this.#waits.add({
         cell,
         tag,
         signal,
         timeoutMs,
-        onOutcome: (outcome) => (outcome.kind === "granted" ? resolve(outcome.slot) : reject(this.#errorOf(outcome))),
+        onOutcome: (outcome) =>
+          outcome.kind === "granted" ? resolve(outcome.slot) : reject(this.#errorOf(outcome.kind, startedAt)),
         onAbort: reject,
-        onTimeout: () => reject(this.#timeoutError(startedAt)),
       });
     });
   }
 
   #block(timeoutMs = Number.POSITIVE_INFINITY): SharedSlot {
     const startedAt = this.#clock.now();
-    if (this.closed) throw this.#closedError();
-    if (timeoutMs === 0) throw this.#timeoutError(startedAt);
+    this.#refuseAtOnce(timeoutMs, startedAt);
     this.#mayBlock ??= mayBlock(this.#attachment.memory);
     if (!this.#mayBlock) {
       throw new TypeError(
         "Expected `acquireSync` to wait in a worker only, because the main thread must not block; use `acquire` here",
       );
     }
-    const place = this.#attachment.enqueue();
-    if (place.cell === 0) throw this.#queueFullError();
     const until = startedAt + timeoutMs;
-    const outcome: SyncOutcome = waitSync(this.#attachment, place, { until, now: () => this.#clock.now() });
+    const place = this.#enqueue(startedAt);
+    const outcome = waitSync(this.#attachment, place, { until, now: () => this.#clock.now() });
     if (outcome.kind === "granted") return outcome.slot;
-    throw outcome.kind === "timed-out" ? this.#timeoutError(startedAt) : this.#errorOf(outcome);
+    throw this.#errorOf(outcome.kind, startedAt);
   }
 
-  #errorOf(outcome: Exclude<FinalOutcome, { kind: "granted" }>): Error {
-    return outcome.kind === "closed" ? this.#closedError() : this.#queueFullError();
+  /** Throws if the caller must not wait. */
+  #refuseAtOnce(timeoutMs: number | undefined, startedAt: number): void {
+    if (this.closed) throw this.#errorOf("closed", startedAt);
+    if (timeoutMs === 0) throw this.#errorOf("timed-out", startedAt);
   }
 
-  #closedError(): ClosedError {
-    return new ClosedError({ semaphore: undefined }, this.#closeReason);
+  #enqueue(startedAt: number): { cell: number; tag: number } {
+    const place = this.#attachment.enqueue();
+    if (place.cell === 0) throw this.#errorOf("refused", startedAt);
+    return place;
   }
 
-  #queueFullError(): QueueFullError {
-    return new QueueFullError({ ...this.#met, maxWaiters: this.#attachment.memory.maxWaiters });
-  }
-
-  get #met(): Met {
+  #errorOf(kind: Exclude<SyncOutcome["kind"], "granted">, startedAt: number): Error {
+    if (kind === "closed") return new ClosedError({ semaphore: undefined }, this.#closeReason);
     const { capacity, inUse } = this;
-    return { semaphore: undefined, key: undefined, capacity, inUse, waiting: this.#attachment.queue.estimate() };
-  }
-
-  #timeoutError(startedAt: number): AcquireTimeoutError {
-    return new AcquireTimeoutError({ ...this.#met, waitedMs: this.#clock.now() - startedAt });
+    const { memory, queue } = this.#attachment;
+    const met = { semaphore: undefined, key: undefined, capacity, inUse, waiting: queue.estimate() };
+    if (kind === "refused") return new QueueFullError({ ...met, maxWaiters: memory.maxWaiters });
+    return new AcquireTimeoutError({ ...met, waitedMs: this.#clock.now() - startedAt });
   }
 }
