@@ -3,15 +3,9 @@ import { DatabaseError, isConflict } from "../store/database-error.ts";
 import type { FunctionCaller, NamedArguments } from "../store/sql-store.ts";
 import { parseBaseUrl } from "./base-url.ts";
 import { failureOfFetch, failureOfReply, isCut, PostgrestFailure } from "./postgrest-failure.ts";
+import type { PostgrestStoreOptions } from "./postgrest-store.ts";
 
-export interface PostgrestApiOptions {
-  readonly baseUrl: string;
-  readonly authHeader: string | undefined;
-  /** One of PostgREST's `db-schemas`. Undefined: the first one. */
-  readonly schema: string | undefined;
-  /** How long a call may take. */
-  readonly timeoutMs: number;
-}
+const DEFAULTS = { timeoutMs: 5_000 } as const;
 
 /**
  * After an outage every host makes a call at the same time. PostgREST queues the calls beyond its pool; this limits the
@@ -37,7 +31,7 @@ export class PostgrestApi implements FunctionCaller {
   readonly #open = new Set<AbortController>();
 
   /** Throws a `TypeError` for an invalid address or header. */
-  constructor({ baseUrl, authHeader, schema, timeoutMs }: PostgrestApiOptions) {
+  constructor({ baseUrl, authHeader, schema, timeoutMs = DEFAULTS.timeoutMs }: PostgrestStoreOptions) {
     this.#baseUrl = parseBaseUrl(baseUrl);
     this.#headers = new Headers({ Accept: "application/json", "Content-Type": "application/json" });
     if (authHeader !== undefined) setHeader(this.#headers, "Authorization", authHeader, "authHeader");
