@@ -55,7 +55,7 @@ export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode
     case CREATE_SEMAPHORE:
       return createSemaphore(scheduler, effect);
     case CREATE_PROMISE:
-      return new PromiseNode(new FutureNode(scheduler.nextPromiseId(), scheduler));
+      return new PromiseNode(new FutureNode(scheduler.nextPromiseId++, scheduler));
     case COMPLETE_PROMISE:
       return scheduler.settle(unsettled(effect.subject, scheduler), FULFILLED, effect.detail);
     case FAIL_PROMISE:
@@ -136,5 +136,5 @@ function createSemaphore(scheduler: Scheduler, effect: EffectNode<unknown>): Sem
   const permits = effect.subject as number;
   if (!Number.isSafeInteger(permits) || permits < 1) throw new RangeError("permits must be >= 1");
   const options = readDetail<{ name?: string }>(effect, { name: string });
-  return handleOf(new SemaphoreState(scheduler.nextSemaphoreId(), scheduler, permits, options?.name));
+  return handleOf(new SemaphoreState(scheduler.nextSemaphoreId++, scheduler, permits, options?.name));
 }

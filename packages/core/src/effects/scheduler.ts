@@ -71,11 +71,11 @@ export class Scheduler implements Interpreter {
   readonly leftOver: TaskRef[] = [];
   isUnwinding = false;
   isOver = false;
+  nextSemaphoreId = 1;
+  nextPromiseId = 1;
   /** The failure of the run itself: a standstill, or too many steps. It overrides the result of the root. */
   failure: Error | undefined = undefined;
   #nextTaskId = 0;
-  #nextSemaphoreId = 1;
-  #nextPromiseId = 1;
 
   constructor(options: SchedulerOptions, program: Program<unknown>, name: string) {
     this.options = options;
@@ -94,14 +94,6 @@ export class Scheduler implements Interpreter {
     if (!task.daemon) this.liveCount++;
     this.ready.push(task);
     return task;
-  }
-
-  nextSemaphoreId(): number {
-    return this.#nextSemaphoreId++;
-  }
-
-  nextPromiseId(): number {
-    return this.#nextPromiseId++;
   }
 
   /** Resumes ready tasks, at most `limit` of them. */

@@ -9,7 +9,7 @@
 import { realClock } from "../clock.ts";
 import type { SemaphoreEvent } from "../events.ts";
 import { callForeign } from "../foreign-call.ts";
-import { anyObject, callback, isObject, objectWith, type Rules } from "../options.ts";
+import { anyObject, callback, check, isObject, objectWith, type Rules } from "../options.ts";
 import { Problems } from "../problems.ts";
 import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
@@ -253,9 +253,8 @@ export class MediaSlots {
 }
 
 function readConfig(options: MediaSlotsConfig): MediaSlotsConfig & { governor: GovernorSettings | undefined } {
+  check("config", anyObject, options);
   const problems = new Problems();
-  problems.expect("config", anyObject, options);
-  problems.throwIfAny();
   const config = problems.readAll(options, RULES);
   expectMemory(config, problems);
   const governor = isObject(config.governor) ? readGovernor(config.governor, problems) : undefined;
