@@ -15,8 +15,16 @@ export const BreakerSchema = Type.section(propertiesOf(BREAKER_LIMITS), {
 const required = (key: "limit" | "perSeconds") =>
   Type.Number({ minimum: BUDGET_SETTINGS[key].min, maximum: BUDGET_SETTINGS[key].max });
 
+const { burst, default: cost, shadow } = propertiesOf(BUDGET_SETTINGS);
+
 const BudgetSchema = Type.Object(
-  { ...Type.optional(propertiesOf(BUDGET_SETTINGS)), limit: required("limit"), perSeconds: required("perSeconds") },
+  {
+    limit: required("limit"),
+    perSeconds: required("perSeconds"),
+    burst: Type.Optional(burst),
+    default: Type.Optional(cost),
+    shadow: Type.Optional(shadow),
+  },
   { additionalProperties: false },
 );
 

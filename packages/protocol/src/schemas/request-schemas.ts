@@ -39,8 +39,8 @@ const queryToken = Type.String({
 const slotToken = Type.String({ writeOnly: true, description: "the token of the slot, from the `granted` answer" });
 
 /** The body of a first call to `acquire`. */
-export const FirstCallSchema = Type.Object(
-  Type.optional({
+export const FirstCallSchema = Type.partial(
+  {
     hostname: hostname,
     hostnameHash: hostnameHash,
     bucket: bucket,
@@ -82,7 +82,7 @@ export const FirstCallSchema = Type.Object(
       maximum: LIMITS.durationMs,
       description: "longest wait for a named semaphore (only with `sem:…`)",
     }),
-  }),
+  },
   { description: "The first call. `hostname` or `hostnameHash` is required." },
 );
 
@@ -93,21 +93,21 @@ export const PollSchema = Type.Object({ queryToken, now: Type.Optional(now) }, {
 export const ReleaseSchema = Type.Object(
   {
     slotToken,
-    ...Type.optional({
-      hitUpstreamAtMs: Type.Number({
-        description: "when the caller sent its request to the upstream, by its own clock",
-      }),
-      status,
-      used: Type.recordOf(Type.Number({ minimum: 0 }), {
+    hitUpstreamAtMs: Type.Optional(
+      Type.Number({ description: "when the caller sent its request to the upstream, by its own clock" }),
+    ),
+    status: Type.Optional(status),
+    used: Type.Optional(
+      Type.recordOf(Type.Number({ minimum: 0 }), {
         description:
           "what the request really cost of the host's budgets, by name; a budget that is not named keeps its charge",
       }),
-      hostname: ignored("host"),
-      hostnameHash: ignored("host"),
-      bucket: ignored("bucket"),
-      ipBucket: ignored("bucket"),
-      now,
-    }),
+    ),
+    hostname: Type.Optional(ignored("host")),
+    hostnameHash: Type.Optional(ignored("host")),
+    bucket: Type.Optional(ignored("bucket")),
+    ipBucket: Type.Optional(ignored("bucket")),
+    now: Type.Optional(now),
   },
   {
     description:

@@ -68,9 +68,12 @@ function object<P extends TProperties>(properties: P, options?: TObjectOptions):
   return make({ type: "object", ...(required.length === 0 ? {} : { required }), properties }, options);
 }
 
-/** Properties that may all be absent. */
-export function optional<P extends TProperties>(properties: P): { [K in keyof P]: TOptional<P[K]> } {
-  return Object.fromEntries(Object.entries(properties).map(([key, schema]) => [key, Optional(schema)])) as never;
+/** An object whose properties may all be absent. */
+export function partial<P extends TProperties>(
+  properties: P,
+  options?: TObjectOptions,
+): TObject<{ [K in keyof P]: TOptional<P[K]> }> {
+  return make({ type: "object", properties }, options);
 }
 
 /** An object of known keys, each of which may be absent. */
@@ -78,7 +81,7 @@ export function section<P extends TProperties>(
   properties: P,
   options?: TObjectOptions,
 ): TObject<{ [K in keyof P]: TOptional<P[K]> }> {
-  return object(optional(properties), { additionalProperties: false, ...options });
+  return partial(properties, { additionalProperties: false, ...options });
 }
 
 function array<S extends TSchema>(items: S, options?: TArrayOptions): TArray<S> {

@@ -76,7 +76,7 @@ export function resolveBudgets(
 
 /** What is wrong with the budgets of a configuration, as a sentence each, with the path of the key. */
 export function budgetProblems(budgets: unknown, path: string, most: number): string[] {
-  return tableProblems(budgets, { path, things: "budgets", most }, budgetProblem);
+  return tableProblems(budgets, path, "budgets", most, budgetProblem);
 }
 
 function budgetProblem(name: string, budget: unknown, path: string): string[] {

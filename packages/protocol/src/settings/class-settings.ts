@@ -61,18 +61,18 @@ export function sumOfFloors(classes: ClassConfigs = {}): number {
 
 /** What is wrong with the classes of a configuration, as a sentence each, with the path of the key. */
 export function classProblems(classes: unknown, path: string): string[] {
-  return tableProblems(classes, { path, things: "classes", most: LIMITS.classes }, classProblem);
+  return tableProblems(classes, path, "classes", LIMITS.classes, classProblem);
 }
 
 function classProblem(name: string, given: unknown, path: string): string[] {
   if (!isRecord(given)) return expected(false, path, "an object", given);
-  const { weight, floor, ceiling, ...unknown } = given;
+  const { weight: _, floor, ceiling, ...unknown } = given;
   const isBelow = typeof floor === "number" && typeof ceiling === "number" && ceiling < floor;
   return [
     ...nameProblems(name, path),
     ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
-    ...Object.entries({ weight, floor, ceiling }).flatMap(([field, value]) =>
-      isAbsent(value) ? [] : numberProblems(CLASS_SETTINGS[field as keyof ClassConfig], `${path}.${field}`, value),
+    ...Object.entries(CLASS_SETTINGS).flatMap(([field, setting]) =>
+      isAbsent(given[field]) ? [] : numberProblems(setting, `${path}.${field}`, given[field]),
     ),
     ...(isBelow ? [`Expected \`${path}.ceiling\` to be at least \`floor\` (${floor}), got ${ceiling}`] : []),
   ];

@@ -94,7 +94,7 @@ export function isEnforced(key: KeyPolicy): boolean {
 
 /** What is wrong with the keys of a configuration, as a sentence each, with the path of the key. */
 export function keyProblems(keys: unknown, path: string): string[] {
-  return tableProblems(keys, { path, things: "keys", most: LIMITS.keys }, keyProblem);
+  return tableProblems(keys, path, "keys", LIMITS.keys, keyProblem);
 }
 
 function keyProblem(name: string, key: unknown, path: string): string[] {

@@ -10,7 +10,9 @@ export function expected(isOk: boolean, path: string, expectation: string, value
 /** What is wrong with a table of named things, such as budgets: with itself, then with each of them. */
 export function tableProblems(
   table: unknown,
-  { path, things, most }: { readonly path: string; readonly things: string; readonly most: number },
+  path: string,
+  things: string,
+  most: number,
   problemsOf: (name: string, thing: unknown, path: string) => string[],
 ): string[] {
   if (!isRecord(table)) return expected(false, path, `an object of ${things}`, table);
