@@ -3,11 +3,11 @@
  * The public class: slots, rates, budgets, priorities and keys behind one `acquire`. `limiter-gate.ts` has the
  * algorithm.
  */
-import type { Counters } from "../gate-context.ts";
 import { type MapOptions, mapItems } from "../map-items.ts";
 import { boolean, callback, check, numberFrom, readOptions } from "../options.ts";
 import { runWithSlot, wrapFunction } from "../run-with-slot.ts";
 import { SLOT_ID } from "../slot.ts";
+import type { SemaphoreStats } from "../stats.ts";
 import type { Ask, LimiterAcquireOptions, LimiterRunOptions, LimiterTryOptions } from "./ask.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import type { LimiterSlot } from "./limiter-slot.ts";
@@ -30,17 +30,7 @@ export interface BudgetStats {
 }
 
 /** What `Limiter.stats()` returns. */
-export interface LimiterStats<B extends string = string> extends Counters {
-  /** The `name` option, or `undefined`. */
-  readonly name: string | undefined;
-  /** The number of slots; with `adaptive`, the current number. `Infinity` if unlimited. */
-  readonly capacity: number;
-  /** The number of slots that are held. */
-  readonly inUse: number;
-  /** The number of waiters. */
-  readonly waiting: number;
-  /** `inUse` as a percentage of `capacity`: 0 if unlimited, above 100 while more slots are held than there are now. */
-  readonly percent: number;
+export interface LimiterStats<B extends string = string> extends SemaphoreStats {
   /** The number of releases whose outcome was `overload`. */
   readonly overloads: number;
   /** Whether the limiter is paused. */
