@@ -1,6 +1,5 @@
 /** The options of one request to a limiter, and their rules. */
 import { abortSignal, anyObject, callback, kind, numberFrom, type Rules } from "../options.ts";
-import type { AcquireOptions } from "../policy.ts";
 import { leftOut, levelRule } from "./options.ts";
 import type { IsOverload } from "./overload.ts";
 
@@ -18,9 +17,15 @@ export interface LimiterTryOptions<B extends string = string> {
 }
 
 /** Options of `Limiter.acquire`. */
-export interface LimiterAcquireOptions<B extends string = string>
-  extends LimiterTryOptions<B>,
-    Omit<AcquireOptions, "width"> {}
+export interface LimiterAcquireOptions<B extends string = string> extends LimiterTryOptions<B> {
+  /** Ends the wait: the promise rejects with the signal's own reason. */
+  signal?: AbortSignal | undefined;
+  /**
+   * Longest wait, in milliseconds. 0 does not wait, `Infinity` waits without a limit.
+   * @defaultValue `acquireTimeoutMs`
+   */
+  timeoutMs?: number | undefined;
+}
 
 /** Options of `Limiter.run` and `Limiter.wrap`. */
 export interface LimiterRunOptions<T = unknown, B extends string = string> extends LimiterAcquireOptions<B> {
