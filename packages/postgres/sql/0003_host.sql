@@ -61,14 +61,6 @@ END $$;
 CREATE FUNCTION slotkeeper_last_slot(p_host text) RETURNS integer
 LANGUAGE sql STABLE AS $$ SELECT coalesce(max(slot_index), 0) FROM upstream_slot_pool WHERE hostname_pattern = p_host $$;
 
-CREATE FUNCTION slotkeeper_check_fence(p_host text, p_before bigint, p_fence bigint) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-  IF p_fence < p_before THEN
-    RAISE EXCEPTION 'The fence of host % would fall from % to %', p_host, p_before, p_fence USING ERRCODE = 'SK002';
-  END IF;
-END $$;
-
 -- Writes leases: one that exists into its own row, a new one into the row of a lease that ends with the same commit,
 -- otherwise into a free row. Then frees the rows of the other leases that end. p_leases, p_numbers and p_ended are those
 -- of slotkeeper_commit. p_fence: the highest fence before this commit; a lease above it is new (P3). Returns whether a
@@ -321,7 +313,7 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION slotkeeper_floor, slotkeeper_channel, slotkeeper_channel_of, slotkeeper_notify,
-  slotkeeper_free_slots, slotkeeper_last_slot, slotkeeper_check_room, slotkeeper_check_fence, slotkeeper_write_leases,
+  slotkeeper_free_slots, slotkeeper_last_slot, slotkeeper_check_room, slotkeeper_write_leases,
   slotkeeper_copy_breaker, slotkeeper_closed_breaker,
   slotkeeper_offers, slotkeeper_occupied, slotkeeper_adds_offer, slotkeeper_write_cooldowns, slotkeeper_refuse_slots,
   slotkeeper_first_now, slotkeeper_unknown_host, slotkeeper_forget, slotkeeper_lease, slotkeeper_book, slotkeeper_number,

@@ -70,7 +70,9 @@ BEGIN
   END IF;
   IF v_before IS NULL THEN RETURN slotkeeper_commit_locked(p_host, p_instance, p_base, p_tag, p_now, false, p_conflicts); END IF;
   IF p_fence < v_before OR v_is_breaker_new THEN
-    PERFORM slotkeeper_check_fence(p_host, v_before, p_fence);
+    IF p_fence < v_before THEN
+      RAISE EXCEPTION 'The fence of host % would fall from % to %', p_host, v_before, p_fence USING ERRCODE = 'SK002';
+    END IF;
     PERFORM slotkeeper_copy_breaker(p_host, p_head);
   END IF;
   IF p_offers_until > 0 THEN v_adds := slotkeeper_adds_offer(p_host, p_now, p_records); END IF;

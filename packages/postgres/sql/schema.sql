@@ -358,11 +358,6 @@ CREATE OR REPLACE FUNCTION slotkeeper_channel_of(p_instance text)
  STABLE
 -- text: md5 bc443facc0c2d822c788443ce9a57e80
 
-CREATE OR REPLACE FUNCTION slotkeeper_check_fence(p_host text, p_before bigint, p_fence bigint)
- RETURNS void
- LANGUAGE plpgsql
--- text: md5 529e1013c8baca75701aa4cde4ee1380
-
 CREATE OR REPLACE FUNCTION slotkeeper_check_room(p_host text, p_count integer, p_now double precision, p_most double precision, p_offers_until double precision)
  RETURNS void
  LANGUAGE plpgsql
@@ -398,7 +393,7 @@ CREATE OR REPLACE FUNCTION slotkeeper_commit(p_schema integer, p_host text, p_in
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
--- text: md5 3a30a756c1dcff9337bbb3cb060c67d1
+-- text: md5 4fafca129874c7a273ef7dc8979ea707
 
 CREATE OR REPLACE FUNCTION slotkeeper_commit_all(p_schema integer, p_commits json)
  RETURNS json

@@ -4,7 +4,7 @@
  * both directions. This file does not use the error factory of the library: that one builds messages from the fields.
  */
 import { type EffectErrorCode, SlotkeeperError } from "../errors.ts";
-import type { DeadlockReport } from "./deadlock-report.ts";
+import type { DeadlockReport } from "./deadlock.ts";
 
 /**
  * Every code of `slotkeeper/effects`, the class that carries it, and whether the same call may succeed later.

@@ -8,11 +8,11 @@
 
 import { callback, integer, integerFrom, readOptions } from "../options.ts";
 import type { Program } from "./effect.ts";
-import type { Ending, FailedRun, SimulationResult } from "./outcome.ts";
+import type { Ending, SimulationResult } from "./outcome.ts";
 import type { Resolver } from "./outside-wait.ts";
 import { describe } from "./program.ts";
 import { type ChoiceSource, ReplayedChoices, SeededChoices } from "./random.ts";
-import type { LogEntry } from "./scheduler-options.ts";
+import type { LogEntry } from "./scheduler.ts";
 import { isBetter, shrink, withoutTail } from "./shrink.ts";
 import { simulateToEnd } from "./simulate.ts";
 import { type AsyncProgram, simulateAsyncToEnd } from "./simulate-async.ts";
@@ -221,7 +221,7 @@ function* searchOf<T>(program: unknown, options: ExploreOptions<T>): Generator<C
     return { ok: true, runs, failures, failure: undefined, seed: undefined, log: undefined, error: undefined };
   }
   const failure = toFailure(yield* shortestOf(best, check), runs, failures);
-  (options.print ?? printToConsole)(failure.report);
+  (options.print ?? console.log)(failure.report);
   return { ok: false, runs, failures, failure, seed: failure.seed, log: failure.log, error: failure.error };
 }
 
@@ -245,9 +245,7 @@ function failingRun<T>(
   choices: readonly number[],
   check: ExploreOptions<T>["check"],
 ): FailingRun | undefined {
-  const failed = ending.failed
-    ? { error: (ending.result as FailedRun).error }
-    : complaintOf(check, ending.result as SimulationResult<T>);
+  const failed = ending.failed ? ending.result : complaintOf(check, ending.result);
   if (failed === undefined) return undefined;
   const { entries } = ending;
   return { seed, error: failed.error, entries, choices: withoutTail(choices), logLength: entries.length };
@@ -278,8 +276,4 @@ function toFailure(run: FailingRun, runs: number, failures: number): Failure {
 
 function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : typeof error;
-}
-
-function printToConsole(report: string): void {
-  console.log(report);
 }

@@ -6,10 +6,8 @@
  * daemons are dropped, and nothing is resumed again.
  */
 import { cancelTask, withdraw } from "./cancel.ts";
-import { deadSetFrom } from "./deadlock.ts";
-import { deadSetError, refOf, standstillError } from "./deadlock-report.ts";
+import { deadSetError, deadSetFrom, refOf, standstillError } from "./deadlock.ts";
 import { bequeathHold, holdsOf, leakHold } from "./holds.ts";
-import { membersOf } from "./members.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { SemaphoreState } from "./semaphore.ts";
 import { FULFILLED, REJECTED } from "./settleable.ts";
@@ -62,7 +60,7 @@ function failDeadWaiters(scheduler: Scheduler, semaphore: SemaphoreState): void 
   let dead = semaphore.waiters.first === undefined ? undefined : deadSetFrom(semaphore);
   if (dead === undefined) return;
   const error = deadSetError(dead);
-  const stuck = membersOf(semaphore.waiters).filter((waiter) => waiter.timer === undefined);
+  const stuck = semaphore.waitingTasks().filter((waiter) => waiter.timer === undefined);
   const holders = stuck.filter((waiter) => holdsOf(waiter).length > 0);
   for (const waiter of new Set([...holders, ...stuck])) {
     semaphore.leave(waiter);

@@ -1,8 +1,8 @@
 /** The result of a run that is over. */
-import { refOf } from "./deadlock-report.ts";
+import { callForeign } from "../foreign-call.ts";
+import { refOf } from "./deadlock.ts";
 import type { TaskRef } from "./errors.ts";
-import type { Scheduler } from "./scheduler.ts";
-import type { LogEntry } from "./scheduler-options.ts";
+import type { LogEntry, Scheduler } from "./scheduler.ts";
 import { FULFILLED } from "./settleable.ts";
 
 /** Permits of a task that ended without releasing them. */
@@ -37,31 +37,39 @@ export interface FailedRun extends SimulationResult<undefined> {
   readonly error: unknown;
 }
 
-export interface Ending<T> {
-  readonly failed: boolean;
-  readonly result: SimulationResult<T> | FailedRun;
-  readonly entries: readonly LogEntry[];
-}
+/** How a run ended, with the messages of its log and where they come from. */
+export type Ending<T> = { readonly entries: readonly LogEntry[] } & (
+  | { readonly failed: false; readonly result: SimulationResult<T> }
+  | { readonly failed: true; readonly result: FailedRun }
+);
 
 /** Reports unobserved failures and returns how the run ended. Call it once. */
 export function endingOf<T>(scheduler: Scheduler): Ending<T> {
-  const errors = reportUnobserved(scheduler);
+  const failure = failureOf(scheduler, reportUnobserved(scheduler));
+  const { log: entries, steps, leftOver, root } = scheduler;
   const rest = {
     now: scheduler.now(),
-    log: scheduler.log.map((entry) => entry.message),
-    steps: scheduler.steps,
+    log: entries.map((entry) => entry.message),
+    steps,
     permitsLeaked: leakedPermits(scheduler),
-    leftOver: scheduler.leftOver,
+    leftOver,
   };
-  const entries = scheduler.log;
+  if (failure === undefined) return { failed: false, result: { value: root.result as T, ...rest }, entries };
+  return { failed: true, result: { value: undefined, ...rest, error: failure.error }, entries };
+}
+
+/** The result of a run. Throws its error if it failed. */
+export function resultOf<T>(ending: Ending<T>): SimulationResult<T> {
+  if (ending.failed) throw ending.result.error;
+  return ending.result;
+}
+
+function failureOf(scheduler: Scheduler, errors: readonly unknown[]): { readonly error: unknown } | undefined {
   const { failure, root } = scheduler;
-  if (failure !== undefined) return { failed: true, result: { value: undefined, ...rest, error: failure }, entries };
-  if (root.settlement !== FULFILLED) {
-    return { failed: true, result: { value: undefined, ...rest, error: root.result }, entries };
-  }
-  if (errors.length === 0) return { failed: false, result: { value: root.result as T, ...rest }, entries };
-  const error = errors.length === 1 ? errors[0] : severalFailed(errors);
-  return { failed: true, result: { value: undefined, ...rest, error }, entries };
+  if (failure !== undefined) return { error: failure };
+  if (root.settlement !== FULFILLED) return { error: root.result };
+  if (errors.length < 2) return errors.length === 0 ? undefined : { error: errors[0] };
+  return { error: new AggregateError(errors, `${errors.length} tasks failed, and no task waited for them`) };
 }
 
 /** Returns the errors that neither a waiting task nor `onUnhandled` handled. */
@@ -69,18 +77,8 @@ function reportUnobserved(scheduler: Scheduler): unknown[] {
   const { onUnhandled } = scheduler.options;
   const tasks = [...scheduler.unobserved];
   if (onUnhandled === undefined) return tasks.map((task) => task.result);
-  for (const task of tasks) {
-    try {
-      onUnhandled(task.result, refOf(task));
-    } catch {
-      // An error of an observer must not change how the run ends.
-    }
-  }
+  for (const task of tasks) callForeign(() => onUnhandled(task.result, refOf(task)));
   return [];
-}
-
-function severalFailed(errors: readonly unknown[]): AggregateError {
-  return new AggregateError(errors, `${errors.length} tasks failed, and no task waited for them`);
 }
 
 function leakedPermits(scheduler: Scheduler): LeakedPermits[] {

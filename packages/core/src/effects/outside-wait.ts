@@ -26,15 +26,17 @@ export type Resolver = (request: PromiseRequest) => unknown;
 
 export class OutsideWait {
   readonly task: TaskNode;
-  readonly #controller: AbortController | undefined;
+  readonly #controller: AbortController | undefined = undefined;
   #isAbandoned = false;
 
   /** Throws the error of the source, or a `TypeError` if the source returns no promise. */
   constructor(task: TaskNode, source: unknown, wake: (task: TaskNode, result: unknown, throws: boolean) => void) {
     this.task = task;
-    this.#controller = typeof source === "function" ? new AbortController() : undefined;
-    const promise: unknown =
-      typeof source === "function" ? (source as (signal: AbortSignal) => unknown)(this.#signal) : source;
+    let promise = source;
+    if (typeof source === "function") {
+      this.#controller = new AbortController();
+      promise = (source as (signal: AbortSignal) => unknown)(this.#controller.signal);
+    }
     if (typeof (promise as { then?: unknown } | null | undefined)?.then !== "function") {
       throw new TypeError(`Expected \`fromPromise\` to be given a promise, got ${describe(promise)}`);
     }
@@ -47,9 +49,5 @@ export class OutsideWait {
   abandon(reason: unknown): void {
     this.#isAbandoned = true;
     this.#controller?.abort(reason);
-  }
-
-  get #signal(): AbortSignal {
-    return (this.#controller as AbortController).signal;
   }
 }

@@ -1,8 +1,7 @@
 /** The operations that park the running task or switch to another one. */
 
 import { check, finiteFrom } from "../options.ts";
-import { deadSetFrom } from "./deadlock.ts";
-import { deadSetError } from "./deadlock-report.ts";
+import { deadSetError, deadSetFrom } from "./deadlock.ts";
 import {
   ACQUIRE,
   CALL,
@@ -22,10 +21,9 @@ import { answerTo } from "./kept-effects.ts";
 import { OutsideWait, type PromiseSource, type Resolver } from "./outside-wait.ts";
 import { perform } from "./perform.ts";
 import { describe, isProgram, toProgram } from "./program.ts";
-import { settleableOf } from "./promise.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { SemaphoreState } from "./semaphore.ts";
-import { PENDING, Settleable } from "./settleable.ts";
+import { PENDING, Settleable, settleableOf } from "./settleable.ts";
 import { PARKED, type ParkedOn, READY, RUNNING, SLEEP, type SpawnOptions, TaskNode, Timeout } from "./task.ts";
 
 const DURATION = finiteFrom(0);

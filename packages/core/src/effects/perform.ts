@@ -2,6 +2,7 @@
  * The operations that need not park. Each is done at once for the running task, or returns `PARK` without any change.
  */
 import { AcquireTimeoutError } from "../errors.ts";
+import { callForeign } from "../foreign-call.ts";
 import { boolean, finiteFrom, integer, type Rules, readOptions, string } from "../options.ts";
 import { cancelTask } from "./cancel.ts";
 import {
@@ -27,11 +28,10 @@ import {
   WAIT,
 } from "./effect.ts";
 import { describe, toProgram } from "./program.ts";
-import { PromiseNode, settleableOf, unsettled } from "./promise.ts";
 import { PRIORITY_NORMAL } from "./ready-queue.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { handleOf, type SemaphoreHandle, SemaphoreState } from "./semaphore.ts";
-import { FULFILLED, FutureNode, PENDING, REJECTED } from "./settleable.ts";
+import { FULFILLED, FutureNode, PENDING, PromiseNode, REJECTED, settleableOf, unsettled } from "./settleable.ts";
 import { type SpawnOptions, TaskNode } from "./task.ts";
 
 export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode<unknown>): unknown {
@@ -55,7 +55,7 @@ export function perform(scheduler: Scheduler, task: TaskNode, effect: EffectNode
     case CREATE_SEMAPHORE:
       return createSemaphore(scheduler, effect);
     case CREATE_PROMISE:
-      return new PromiseNode(new FutureNode(scheduler.nextPromiseId(), scheduler));
+      return new PromiseNode(new FutureNode(scheduler.nextPromiseId++, scheduler));
     case COMPLETE_PROMISE:
       return scheduler.settle(unsettled(effect.subject, scheduler), FULFILLED, effect.detail);
     case FAIL_PROMISE:
@@ -97,11 +97,7 @@ function log(scheduler: Scheduler, task: TaskNode, message: unknown): void {
   if (!keepsLog && onLog === undefined) return;
   const entry = { at: scheduler.now(), task: { id: task.id, name: task.name }, message };
   if (keepsLog) scheduler.log.push(entry);
-  try {
-    onLog?.(message, entry);
-  } catch {
-    // An error of an observer must not change what the program does.
-  }
+  if (onLog !== undefined) callForeign(() => onLog(message, entry));
 }
 
 /** Reads the options of an effect. They stay in the effect as they were read, because parking reads them again. */
@@ -140,5 +136,5 @@ function createSemaphore(scheduler: Scheduler, effect: EffectNode<unknown>): Sem
   const permits = effect.subject as number;
   if (!Number.isSafeInteger(permits) || permits < 1) throw new RangeError("permits must be >= 1");
   const options = readDetail<{ name?: string }>(effect, { name: string });
-  return handleOf(new SemaphoreState(scheduler.nextSemaphoreId(), scheduler, permits, options?.name));
+  return handleOf(new SemaphoreState(scheduler.nextSemaphoreId++, scheduler, permits, options?.name));
 }

@@ -1,7 +1,7 @@
 /** The effects of promises: those of the run, and JavaScript promises. */
 import { COMPLETE_PROMISE, CREATE_PROMISE, type Effect, EffectNode, FAIL_PROMISE, FROM_PROMISE } from "./effect.ts";
 import type { PromiseSource } from "./outside-wait.ts";
-import type { Future, PromiseHandle } from "./promise.ts";
+import type { Future, PromiseHandle } from "./settleable.ts";
 
 /** Options of `fromPromise`. */
 export interface FromPromiseOptions {

@@ -8,15 +8,16 @@
  *     and after a number of turns in a new microtask. A single task that never parks does starve the host, because
  *     tasks are cooperative.
  */
-import { type Clock, LONGEST_DELAY_MS, realClock } from "../clock.ts";
+import { Agenda, type Due } from "../agenda.ts";
+import { type Clock, realClock } from "../clock.ts";
+import { callForeign } from "../foreign-call.ts";
 import { anyObject, callback, readOptions, string } from "../options.ts";
 import type { Runnable } from "./effect.ts";
 import type { TaskRef } from "./errors.ts";
 import { standstill, unwind } from "./lifecycle.ts";
 import { endingOf, type FailedRun, type SimulationResult } from "./outcome.ts";
 import { toProgram } from "./program.ts";
-import { Scheduler } from "./scheduler.ts";
-import type { LogEntry } from "./scheduler-options.ts";
+import { type LogEntry, Scheduler } from "./scheduler.ts";
 
 /** Options of `run`. */
 export interface RunOptions<T> {
@@ -83,8 +84,8 @@ class RealTimeDriver<T> {
   readonly #resolve: (value: T) => void;
   readonly #reject: (reason: unknown) => void;
   #isPumping = false;
-  #timer: unknown = undefined;
-  #timerAt = Number.POSITIVE_INFINITY;
+  readonly #agenda: Agenda;
+  readonly #wake: Due = { dueAt: 0, agendaAt: -1, due: () => this.pump() };
   #stopListening = (): void => {};
   #abortReason: { readonly reason: unknown } | undefined = undefined;
 
@@ -96,6 +97,7 @@ class RealTimeDriver<T> {
   ) {
     this.#options = options;
     this.#clock = options.clock ?? realClock;
+    this.#agenda = new Agenda(this.#clock);
     this.#resolve = resolve;
     this.#reject = reject;
     this.#scheduler = new Scheduler(
@@ -144,8 +146,8 @@ class RealTimeDriver<T> {
       const now = this.#clock.now();
       scheduler.fireDue(now);
       if (scheduler.ready.size === 0) {
-        if (this.#rest(now)) return;
-      } else if (now - startedAt > SLICE_MS) return this.#arm(now, now);
+        if (this.#rest()) return;
+      } else if (now - startedAt > SLICE_MS) return this.#wakeAt(now);
       else if (turns > TURNS_PER_MICROTASK) return queueMicrotask(this.pump);
       scheduler.turns(TURNS_PER_LOOK);
     }
@@ -154,49 +156,35 @@ class RealTimeDriver<T> {
   /**
    * Called when nothing is ready. Returns false if that woke a task, because a standstill cancels the remaining tasks.
    */
-  #rest(now: number): boolean {
+  #rest(): boolean {
     const { timers, outsideCount } = this.#scheduler;
-    if (timers.nextAt !== undefined) this.#arm(timers.nextAt, now);
+    if (timers.nextAt !== undefined) this.#wakeAt(timers.nextAt);
     else if (outsideCount === 0) {
       standstill(this.#scheduler);
       return false;
-    } else this.#disarm();
+    } else this.#wakeAt(Number.POSITIVE_INFINITY);
     return true;
   }
 
-  #arm(at: number, now: number): void {
-    if (this.#timerAt === at) return;
-    this.#disarm();
-    this.#timerAt = at;
-    // Rounded up: a host that truncates fractions would fire slightly too early, again and again.
-    this.#timer = this.#clock.setTimer(this.#onTimer, Math.min(Math.ceil(at - now), LONGEST_DELAY_MS));
-  }
-
-  readonly #onTimer = (): void => {
-    this.#timer = undefined;
-    this.#timerAt = Number.POSITIVE_INFINITY;
-    this.pump();
-  };
-
-  #disarm(): void {
-    if (this.#timerAt !== Number.POSITIVE_INFINITY) this.#clock.clearTimer(this.#timer);
-    this.#timer = undefined;
-    this.#timerAt = Number.POSITIVE_INFINITY;
+  #wakeAt(at: number): void {
+    // Otherwise the agenda would keep a timer for an earlier time at which nothing is due any more (RUN2).
+    if (at !== this.#wake.dueAt) this.#agenda.cancel(this.#wake);
+    this.#agenda.schedule(this.#wake, at);
   }
 
   #end(): void {
-    this.#disarm();
+    this.#agenda.close();
     this.#stopListening();
-    const { failed, result } = endingOf<T>(this.#scheduler);
+    const ending = endingOf<T>(this.#scheduler);
     const { root } = this.#scheduler;
-    const wasAborted = this.#abortReason !== undefined && root.result === root.cancelError;
-    const ended = wasAborted && failed ? { ...result, error: this.#abortReason?.reason } : result;
-    if (failed) this.#reject((ended as FailedRun).error);
-    else this.#resolve(result.value as T);
-    try {
-      this.#options.onEnd?.(ended);
-    } catch {
-      // An error of an observer must not change how the run ends.
-    }
+    const { onEnd } = this.#options;
+    let { result } = ending;
+    if (ending.failed) {
+      const wasAborted = this.#abortReason !== undefined && root.result === root.cancelError;
+      const error = wasAborted ? this.#abortReason?.reason : ending.result.error;
+      result = { ...ending.result, error };
+      this.#reject(error);
+    } else this.#resolve(ending.result.value);
+    if (onEnd !== undefined) callForeign(() => onEnd(result));
   }
 }

@@ -13,15 +13,40 @@ import { StepLimitError, type TaskRef } from "./errors.ts";
 import { Group } from "./group.ts";
 import { answerTo, RESUMED, Refusal } from "./kept-effects.ts";
 import { dropAll, endTask } from "./lifecycle.ts";
+import type { Resolver } from "./outside-wait.ts";
 import { parkOrGoOn, waitFor } from "./park.ts";
 import { perform, timeoutOf } from "./perform.ts";
 import { describe, resumeThrowing, resumeWith } from "./program.ts";
+import type { ChoiceSource } from "./random.ts";
 import { ReadyQueue } from "./ready-queue.ts";
-import type { LogEntry, SchedulerOptions } from "./scheduler-options.ts";
 import { SemaphoreHandle, type SemaphoreState } from "./semaphore.ts";
 import type { Settleable, Settlement } from "./settleable.ts";
 import { Callback, READY, RUNNING, type SpawnOptions, TaskNode, type Timeout } from "./task.ts";
 import { TimerQueue } from "./timer-queue.ts";
+
+/** One message of `log`: when it was written, and by which task. */
+export interface LogEntry {
+  /** When it was written, in milliseconds: virtual time under `simulate`, the time of the clock under `run`. */
+  readonly at: number;
+  /** The task that wrote it. */
+  readonly task: TaskRef;
+  /** The message. */
+  readonly message: string;
+}
+
+/** What a driver (`run.ts`, `simulate.ts`) passes to its scheduler. */
+export interface SchedulerOptions {
+  readonly now: () => number;
+  readonly choices: ChoiceSource | undefined;
+  readonly maxSteps: number;
+  readonly keepsLog: boolean;
+  readonly onLog: ((message: string, entry: LogEntry) => void) | undefined;
+  readonly onUnhandled: ((error: unknown, task: TaskRef) => void) | undefined;
+  /** How `fromPromise` is answered: by the promise itself, by a resolver, or not at all. */
+  readonly outside: "awaited" | "refused" | Resolver;
+  /** Called when an outside promise has made a task ready. */
+  readonly onWake: () => void;
+}
 
 export class Scheduler implements Interpreter {
   readonly options: SchedulerOptions;
@@ -46,11 +71,11 @@ export class Scheduler implements Interpreter {
   readonly leftOver: TaskRef[] = [];
   isUnwinding = false;
   isOver = false;
+  nextSemaphoreId = 1;
+  nextPromiseId = 1;
   /** The failure of the run itself: a standstill, or too many steps. It overrides the result of the root. */
   failure: Error | undefined = undefined;
   #nextTaskId = 0;
-  #nextSemaphoreId = 1;
-  #nextPromiseId = 1;
 
   constructor(options: SchedulerOptions, program: Program<unknown>, name: string) {
     this.options = options;
@@ -69,14 +94,6 @@ export class Scheduler implements Interpreter {
     if (!task.daemon) this.liveCount++;
     this.ready.push(task);
     return task;
-  }
-
-  nextSemaphoreId(): number {
-    return this.#nextSemaphoreId++;
-  }
-
-  nextPromiseId(): number {
-    return this.#nextPromiseId++;
   }
 
   /** Resumes ready tasks, at most `limit` of them. */

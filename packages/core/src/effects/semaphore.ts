@@ -12,6 +12,7 @@
  */
 
 import { LinkedList } from "../linked-list.ts";
+import { isObject } from "../options.ts";
 import type { Interpreter } from "./effect.ts";
 import { OverReleaseError } from "./errors.ts";
 import { addHold, dropHold, findHold, type Hold, HoldTable, handOver, moveHold } from "./holds.ts";
@@ -68,6 +69,13 @@ export class SemaphoreState {
   returnFrom(task: TaskNode): void {
     const hold = findHold(task, this);
     if (hold !== undefined) this.#pass(hold);
+  }
+
+  /** The tasks that wait, in the order of arrival. */
+  waitingTasks(): TaskNode[] {
+    const tasks: TaskNode[] = [];
+    for (let task = this.waiters.first; task !== undefined; task = task.next as TaskNode | undefined) tasks.push(task);
+    return tasks;
   }
 
   enqueue(task: TaskNode): void {
@@ -157,10 +165,6 @@ export class SemaphoreHandle {
     if (state.owner !== owner) throw new TypeError(`Semaphore ${state.id} belongs to another run`);
     return state;
   }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }
 
 export function handleOf(state: SemaphoreState): SemaphoreHandle {

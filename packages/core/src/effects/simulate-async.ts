@@ -15,10 +15,9 @@
 import type { Clock } from "../clock.ts";
 import { readOptions } from "../options.ts";
 import type { Program, Runnable } from "./effect.ts";
-import { type Ending, endingOf, type SimulationResult } from "./outcome.ts";
+import { type Ending, endingOf, resultOf, type SimulationResult } from "./outcome.ts";
 import type { ChoiceSource } from "./random.ts";
-import { choicesOf, type SimulateOptions, simulateRules } from "./simulate.ts";
-import { VirtualWorld } from "./virtual-world.ts";
+import { choicesOf, type SimulateOptions, simulateRules, VirtualWorld } from "./simulate.ts";
 
 /** A program that waits for promises, or a function that receives the clock of the simulation and returns one. */
 export type AsyncProgram<T> = Runnable<T> | ((clock: Clock) => Program<T>);
@@ -54,9 +53,7 @@ export async function simulateAsync<T>(
   options: SimulateAsyncOptions = {},
 ): Promise<SimulationResult<T>> {
   const given = readOptions(options, asyncRules);
-  const ending = await simulateAsyncToEnd(program, given, choicesOf(given));
-  if (ending.failed) throw (ending.result as { error?: unknown }).error;
-  return ending.result as SimulationResult<T>;
+  return resultOf(await simulateAsyncToEnd(program, given, choicesOf(given)));
 }
 
 export async function simulateAsyncToEnd<T>(

@@ -8,14 +8,19 @@
  * SIM3  The same program, seed and options give exactly the same run.
  */
 
+import type { Clock } from "../clock.ts";
 import { anyObject, callback, integer, integerFrom, readOptions, string } from "../options.ts";
 import type { Runnable } from "./effect.ts";
 import type { TaskRef } from "./errors.ts";
-import { type Ending, endingOf, type SimulationResult } from "./outcome.ts";
+import { standstill } from "./lifecycle.ts";
+import { type Ending, endingOf, resultOf, type SimulationResult } from "./outcome.ts";
 import type { Resolver } from "./outside-wait.ts";
+import { toProgram } from "./program.ts";
 import { type ChoiceSource, ReplayedChoices, SeededChoices } from "./random.ts";
-import type { LogEntry } from "./scheduler-options.ts";
-import { VirtualWorld } from "./virtual-world.ts";
+import { type LogEntry, Scheduler, type SchedulerOptions } from "./scheduler.ts";
+import { Callback } from "./task.ts";
+
+const DEFAULT_MAX_STEPS = 100_000_000;
 
 /** Options of `simulate`. */
 export interface SimulateOptions {
@@ -62,9 +67,7 @@ export const simulateRules = {
  */
 export function simulate<T>(program: Runnable<T>, options: SimulateOptions = {}): SimulationResult<T> {
   const given = readOptions(options, simulateRules);
-  const ending = simulateToEnd(program, given, choicesOf(given));
-  if (ending.failed) throw (ending.result as { error?: unknown }).error;
-  return ending.result as SimulationResult<T>;
+  return resultOf(simulateToEnd(program, given, choicesOf(given)));
 }
 
 export function choicesOf(options: Pick<SimulateOptions, "seed" | "replay">): ChoiceSource | undefined {
@@ -86,4 +89,65 @@ export function simulateToEnd<T>(
     if (!world.scheduler.isOver) world.moveOn();
   }
   return endingOf(world.scheduler);
+}
+
+/**
+ * The virtual time as a `Clock`, for code in a simulated program. Its timers are due in order with the sleeps of the
+ * tasks. Tests without a scheduler use `FakeClock`.
+ */
+class SchedulerClock implements Clock {
+  time = 0;
+  scheduler: Scheduler | undefined = undefined;
+
+  now(): number {
+    return this.time;
+  }
+
+  setTimer(callback: () => void, delayMs: number): Callback {
+    const timer = new Callback(callback);
+    this.scheduler?.timers.add(timer, this.time + Math.max(0, delayMs));
+    return timer;
+  }
+
+  clearTimer(timer: unknown): void {
+    if (timer instanceof Callback) this.scheduler?.timers.remove(timer);
+  }
+}
+
+/** A scheduler in virtual time: the common part of `simulate` and `simulateAsync`. */
+export class VirtualWorld {
+  readonly scheduler: Scheduler;
+  readonly #clock = new SchedulerClock();
+
+  constructor(
+    program: Runnable<unknown> | ((clock: Clock) => Runnable<unknown>),
+    options: SimulateOptions,
+    choices: ChoiceSource | undefined,
+    outside: SchedulerOptions["outside"],
+  ) {
+    const made = typeof program === "function" ? program(this.#clock) : program;
+    this.scheduler = new Scheduler(
+      {
+        now: () => this.#clock.time,
+        choices,
+        maxSteps: options.maxSteps ?? DEFAULT_MAX_STEPS,
+        keepsLog: true,
+        onLog: options.onLog,
+        onUnhandled: options.onUnhandled,
+        outside,
+        onWake: () => {},
+      },
+      toProgram(made, "program"),
+      options.name ?? "root",
+    );
+    this.#clock.scheduler = this.scheduler;
+  }
+
+  /** Nothing can run: moves to the next instant at which something is due. If there is none, the run is stuck. */
+  moveOn(): void {
+    const nextAt = this.scheduler.timers.nextAt;
+    if (nextAt === undefined) return standstill(this.scheduler);
+    this.#clock.time = nextAt;
+    this.scheduler.fireDue(nextAt);
+  }
 }

@@ -18,7 +18,7 @@ import {
 } from "./effect.ts";
 import { PAUSE } from "./kept-effects.ts";
 import { toProgram } from "./program.ts";
-import type { Future } from "./promise.ts";
+import type { Future } from "./settleable.ts";
 import type { SpawnOptions, Task } from "./task.ts";
 
 /** A task or a future: what `wait` takes. */

@@ -3,17 +3,43 @@ import { abortSignal, anyObject, callback, kind, numberFrom, type Rules } from "
 import { leftOut, levelRule } from "./options.ts";
 import type { IsOverload } from "./overload.ts";
 
-/** `LimiterAcquireOptions` with budgets of any name. */
-export interface Ask {
+/** Options of `Limiter.tryAcquire`. */
+export interface LimiterTryOptions<B extends string = string> {
+  /**
+   * Selects the limits of `perKey` that apply in addition to the common ones. Only for a limiter with `perKey`.
+   * @defaultValue no key: common limits only
+   */
   key?: unknown;
-  cost?: { readonly [name: string]: number | undefined } | undefined;
+  /** The cost of the request in units, by the name of the budget. A budget that is left out costs its `default`. */
+  cost?: { readonly [Name in B]?: number | undefined } | undefined;
+  /** The priority of the request; level 0 goes first. @defaultValue `defaultLevel` of the limiter */
   level?: number | undefined;
-  signal?: AbortSignal | undefined;
-  timeoutMs?: number | undefined;
-  isOverload?: IsOverload<never> | undefined;
 }
 
-type TryRules = Rules<Pick<Ask, "key" | "cost" | "level">>;
+/** Options of `Limiter.acquire`. */
+export interface LimiterAcquireOptions<B extends string = string> extends LimiterTryOptions<B> {
+  /** Ends the wait: the promise rejects with the signal's own reason. */
+  signal?: AbortSignal | undefined;
+  /**
+   * Longest wait, in milliseconds. 0 does not wait, `Infinity` waits without a limit.
+   * @defaultValue `acquireTimeoutMs`
+   */
+  timeoutMs?: number | undefined;
+}
+
+/** Options of `Limiter.run` and `Limiter.wrap`. */
+export interface LimiterRunOptions<T = unknown, B extends string = string> extends LimiterAcquireOptions<B> {
+  /**
+   * Decides whether the result of the work, or its error, means that the upstream is overloaded.
+   * @defaultValue no result does
+   */
+  isOverload?: IsOverload<T> | undefined;
+}
+
+/** The options of any request, with budgets of any name. */
+export type Ask = LimiterRunOptions<never>;
+
+type TryRules = Rules<LimiterTryOptions>;
 
 const ANY_KEY = kind("anything", () => true);
 const NO_KEY = leftOut("the limiter has no `perKey`");

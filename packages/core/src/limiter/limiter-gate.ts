@@ -44,7 +44,6 @@ import { Ledger } from "./ledger.ts";
 import { GrantedSlot, LimiterTicket, type ReleaseOptions } from "./limiter-slot.ts";
 import { type LimiterOptions, type LimiterPolicy, resolveAdaptive, resolveLimiterPolicy } from "./options.ts";
 import { closedError, pausedError, queueFullError } from "./refusals.ts";
-import { heedAnswer } from "./settlement.ts";
 import { SteadyTime } from "./steady-time.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
@@ -98,10 +97,6 @@ export class LimiterGate {
     this.agenda.keepAlive(false);
   }
 
-  get names(): readonly string[] {
-    return this.ledger.names;
-  }
-
   /** Reads the options of `acquire` and `run`. Throws if they are invalid. */
   read(options: Ask | undefined): Ask | undefined {
     return options === undefined ? undefined : readOptions(options, this.#askRules);
@@ -148,10 +143,18 @@ export class LimiterGate {
     this.inUse--;
     keyState.inUse--;
     if (slot.isMarked) this.#cleanUp(slot);
-    if (outcome !== "ignore" && (this.adaptive || outcome === "overload"))
-      heedAnswer(this, slot, outcome, retryAfterMs);
+    if (outcome !== "ignore" && (this.adaptive || outcome === "overload")) this.#heed(slot, outcome, retryAfterMs);
     if (this.policy.onEvent) this.emit(slot.key, how, undefined, slot.knownNumber);
     if (this.waiting > 0 || keyState !== this.ledger.keys.none || this.onIdle.length > 0) this.#moved(keyState);
+  }
+
+  /** Handles an answer that was not ignored: an overload may delay all requests, and adaptive slots change. */
+  #heed(slot: GrantedSlot, outcome: "ok" | "overload", retryAfterMs: number | undefined): void {
+    const isOverload = outcome === "overload";
+    if (isOverload) this.overloads++;
+    if (retryAfterMs) this.heldBackUntil = Math.max(this.heldBackUntil, this.time.now() + retryAfterMs);
+    this.adaptive?.answer(isOverload, slot.epoch ?? 0);
+    this.capacity = this.adaptive?.limit ?? this.capacity;
   }
 
   /** Starts the ttl of a slot again. */
@@ -276,7 +279,7 @@ export class LimiterGate {
       if (this.adaptive) slot.epoch = this.adaptive.epoch;
       return slot;
     }
-    const ticket = new LimiterTicket(this, keyState, key, costs, now, 0);
+    const ticket = new LimiterTicket(this, keyState, key, costs, now);
     this.#hold(ticket, now);
     return ticket;
   }
@@ -315,7 +318,9 @@ export class LimiterGate {
     { key, level = this.policy.defaultLevel }: Ask,
     costs: readonly number[] = this.ledger.defaults,
   ): LimiterTicket {
-    return new LimiterTicket(this, this.#keyOf(key), key, costs, this.time.now(), level);
+    const ticket = new LimiterTicket(this, this.#keyOf(key), key, costs, this.time.now());
+    ticket.level = level;
+    return ticket;
   }
 
   /** Adds the ticket to the line and serves all waiters that can be served, possibly including this one. */

@@ -15,7 +15,6 @@ import type { KeyState } from "./key-state.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import { readFields } from "./options.ts";
 import { expiredError, timeoutError } from "./refusals.ts";
-import { settleSlot } from "./settlement.ts";
 
 /** Options of `LimiterSlot.release`. */
 export interface ReleaseOptions {
@@ -132,7 +131,7 @@ export class GrantedSlot implements LimiterSlot, Due {
     const given = readFields("settle", costs, this.gate.ledger.settleRules);
     if (this.released || this.isSettled) return false;
     this.isSettled = true;
-    settleSlot(this.gate, this, (name) => given[name]);
+    this.#correct((name) => given[name]);
     return true;
   }
 
@@ -142,7 +141,20 @@ export class GrantedSlot implements LimiterSlot, Due {
 
   /** For work that never started: it costs nothing (LIMIT5). */
   refund(): void {
-    if (!this.released) settleSlot(this.gate, this, () => 0);
+    if (!this.released) this.#correct(() => 0);
+  }
+
+  /** Corrects the charges, by the name of the budget; `undefined` keeps a charge. Then serves waiters. */
+  #correct(actualOf: (name: string) => number | undefined): void {
+    const { gate, keyState } = this;
+    const now = gate.time.now();
+    for (const [index, name] of gate.ledger.names.entries()) {
+      const actual = actualOf(name);
+      if (actual !== undefined) gate.ledger.correct(this, index, actual, now);
+    }
+    if (gate.waiting === 0) return;
+    if (keyState.waiting > 0) gate.line.place(keyState, now);
+    gate.serve(now);
   }
 
   await(more: 1 | -1): void {
@@ -184,7 +196,7 @@ function readRelease(options: ReleaseOptions): ReleaseOptions {
  *   ended     -        none          -
  */
 export class LimiterTicket extends GrantedSlot implements Link {
-  readonly level: number;
+  level = 0;
   /** The number of the arrival; later arrivals have larger numbers. */
   arrival = 0;
   at: LimiterGate | undefined = undefined;
@@ -197,18 +209,6 @@ export class LimiterTicket extends GrantedSlot implements Link {
   list: LinkedList | undefined = undefined;
   previous: Link | undefined = undefined;
   next: Link | undefined = undefined;
-
-  constructor(
-    gate: LimiterGate,
-    keyState: KeyState,
-    key: unknown,
-    costs: readonly number[],
-    sinceAt: number,
-    level: number,
-  ) {
-    super(gate, keyState, key, costs, sinceAt);
-    this.level = level;
-  }
 
   override due(now: number): void {
     const { at, gate, sinceAt } = this;

@@ -3,52 +3,19 @@
  * The public class: slots, rates, budgets, priorities and keys behind one `acquire`. `limiter-gate.ts` has the
  * algorithm.
  */
-import type { Counters } from "../gate-context.ts";
 import { type MapOptions, mapItems } from "../map-items.ts";
 import { boolean, callback, check, numberFrom, readOptions } from "../options.ts";
 import { runWithSlot, wrapFunction } from "../run-with-slot.ts";
 import { SLOT_ID } from "../slot.ts";
-import type { Ask } from "./ask.ts";
+import type { SemaphoreStats } from "../stats.ts";
+import type { Ask, LimiterAcquireOptions, LimiterRunOptions, LimiterTryOptions } from "./ask.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import type { LimiterSlot } from "./limiter-slot.ts";
 import { AMOUNT, type LimiterOptions, type LimiterUpdate, readFields } from "./options.ts";
-import { type IsOverload, judged, type LimiterWork } from "./overload.ts";
+import { judged, type LimiterWork } from "./overload.ts";
 import { clearedError } from "./refusals.ts";
 import { readerOf, type Source } from "./source.ts";
 import { updateLimits } from "./update-limits.ts";
-
-/** Options of `Limiter.tryAcquire`. */
-export interface LimiterTryOptions<B extends string = string> {
-  /**
-   * Selects the limits of `perKey` that apply in addition to the common ones. Only for a limiter with `perKey`.
-   * @defaultValue no key: common limits only
-   */
-  key?: unknown;
-  /** The cost of the request in units, by the name of the budget. A budget that is left out costs its `default`. */
-  cost?: { readonly [Name in B]?: number | undefined } | undefined;
-  /** The priority of the request; level 0 goes first. @defaultValue `defaultLevel` of the limiter */
-  level?: number | undefined;
-}
-
-/** Options of `Limiter.acquire`. */
-export interface LimiterAcquireOptions<B extends string = string> extends LimiterTryOptions<B> {
-  /** Ends the wait: the promise rejects with the signal's own reason. */
-  signal?: AbortSignal | undefined;
-  /**
-   * Longest wait, in milliseconds. 0 does not wait, `Infinity` waits without a limit.
-   * @defaultValue `acquireTimeoutMs`
-   */
-  timeoutMs?: number | undefined;
-}
-
-/** Options of `Limiter.run` and `Limiter.wrap`. */
-export interface LimiterRunOptions<T = unknown, B extends string = string> extends LimiterAcquireOptions<B> {
-  /**
-   * Decides whether the result of the work, or its error, means that the upstream is overloaded.
-   * @defaultValue no result does
-   */
-  isOverload?: IsOverload<T> | undefined;
-}
 
 /** A budget in `Limiter.stats()`. */
 export interface BudgetStats {
@@ -63,17 +30,7 @@ export interface BudgetStats {
 }
 
 /** What `Limiter.stats()` returns. */
-export interface LimiterStats<B extends string = string> extends Counters {
-  /** The `name` option, or `undefined`. */
-  readonly name: string | undefined;
-  /** The number of slots; with `adaptive`, the current number. `Infinity` if unlimited. */
-  readonly capacity: number;
-  /** The number of slots that are held. */
-  readonly inUse: number;
-  /** The number of waiters. */
-  readonly waiting: number;
-  /** `inUse` as a percentage of `capacity`: 0 if unlimited, above 100 while more slots are held than there are now. */
-  readonly percent: number;
+export interface LimiterStats<B extends string = string> extends SemaphoreStats {
   /** The number of releases whose outcome was `overload`. */
   readonly overloads: number;
   /** Whether the limiter is paused. */

@@ -55,26 +55,29 @@ export class FakeClock implements Clock {
 
   /** Moves time forward by `ms` milliseconds and fires all timers that are due, synchronously. */
   advance(ms: number): void {
-    const until = this.#until(ms);
-    for (let timer = this.#nextDue(until); timer !== undefined; timer = this.#nextDue(until)) this.#fire(timer);
-    this.#now = until;
+    for (const timer of this.#due(ms)) timer.callback();
   }
 
   /** Like `advance`, but lets promise reactions run before it starts, after each timer, and at the end. */
   async advanceAsync(ms: number): Promise<void> {
     await settled();
-    const until = this.#until(ms);
-    for (let timer = this.#nextDue(until); timer !== undefined; timer = this.#nextDue(until)) {
-      this.#fire(timer);
+    for (const timer of this.#due(ms)) {
+      timer.callback();
       await settled();
     }
-    this.#now = until;
     await settled();
   }
 
-  #until(ms: number): number {
+  /** Moves time from timer to timer, and to the end. */
+  *#due(ms: number): Generator<FakeTimer> {
     if (!(ms >= 0)) throw new RangeError(`Expected \`ms\` to be a number from 0 up, got ${ms}`);
-    return this.#now + ms;
+    const until = this.#now + ms;
+    for (let timer = this.#nextDue(until); timer !== undefined; timer = this.#nextDue(until)) {
+      this.#timers.delete(timer.id);
+      this.#now = Math.max(this.#now, timer.dueAt);
+      yield timer;
+    }
+    this.#now = until;
   }
 
   #nextDue(until: number): FakeTimer | undefined {
@@ -83,12 +86,6 @@ export class FakeClock implements Clock {
       if (timer.dueAt <= until && (next === undefined || timer.dueAt < next.dueAt)) next = timer;
     }
     return next;
-  }
-
-  #fire(timer: FakeTimer): void {
-    this.#timers.delete(timer.id);
-    this.#now = Math.max(this.#now, timer.dueAt);
-    timer.callback();
   }
 }
 

@@ -1,6 +1,7 @@
 import { type Clock, keepAlive, LONGEST_DELAY_MS } from "../clock.ts";
 import type { Attachment } from "./attachment.ts";
-import { type FinalOutcome, readOutcome } from "./outcome.ts";
+import { readOutcome } from "./outcome.ts";
+import type { SyncOutcome } from "./sync-wait.ts";
 
 type WaitAsync = (
   words: Int32Array<SharedArrayBuffer>,
@@ -16,9 +17,8 @@ export interface Wait {
   readonly tag: number;
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number | undefined;
-  onOutcome(outcome: FinalOutcome): void;
+  onOutcome(outcome: SyncOutcome): void;
   onAbort(reason: unknown): void;
-  onTimeout(): void;
 }
 
 /** The waits of one thread that do not block its event loop. */
@@ -51,7 +51,7 @@ export class AsyncWaits {
     const timer =
       timeoutMs === undefined || timeoutMs > LONGEST_DELAY_MS
         ? undefined
-        : this.#clock.setTimer(() => this.#leave(wait, () => wait.onTimeout()), timeoutMs);
+        : this.#clock.setTimer(() => this.#leave(wait, () => wait.onOutcome({ kind: "timed-out" })), timeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
     return () => {
       if (timer !== undefined) this.#clock.clearTimer(timer);
@@ -60,13 +60,13 @@ export class AsyncWaits {
   }
 
   /** The hand-off wins: a waiter that was granted a slot gets it even if it is aborted afterwards (DISPATCH6). */
-  #leave(wait: Wait, reject: () => void): void {
+  #leave(wait: Wait, report: () => void): void {
     if (!this.#isPending(wait)) return;
     if (!this.#attachment.cancel(wait.cell)) return this.#look(wait.cell);
     this.#stop(wait);
     // Ends our own `waitAsync`. Otherwise it would stay registered for ever.
     Atomics.notify(this.#attachment.memory.words, this.#attachment.memory.state(wait.cell));
-    reject();
+    report();
   }
 
   #look(cell: number): void {

@@ -1,6 +1,6 @@
 import { Desk } from "./desk.ts";
 import { Dispatcher } from "./dispatcher.ts";
-import type { Identity } from "./identity.ts";
+import type { Identity } from "./host.ts";
 import { Leases, type SharedTime } from "./leases.ts";
 import {
   CLOSED_AT,

@@ -1,22 +1,9 @@
+import type { Dispatcher } from "./dispatcher.ts";
 import { DEAD, DESK, type Memory } from "./memory.ts";
 
 /** How many rounds in a row one thread serves before it passes the desk on, so that its event loop is not blocked. */
 const MAX_ROUNDS = 64;
 const BELL = 1;
-
-export interface Service {
-  /** Handles everything that is pending. It must see everything that was written before it began. */
-  round(): void;
-  /** Repairs what an owner left half done when it died during a round. */
-  repair(): void;
-  /** The first cell of the queue, or 0. */
-  first(): number;
-  /**
-   * Asks the thread that waits in this cell to call the desk. Returns false if it no longer waits. Does not require the
-   * desk.
-   */
-  nudge(cell: number): boolean;
-}
 
 /**
  * The desk: one thread at a time serves the queue, and no thread waits for its turn to serve.
@@ -37,13 +24,13 @@ export interface Service {
 export class Desk {
   readonly #memory: Memory;
   readonly #owner: number;
-  readonly #service: Service;
+  readonly #dispatcher: Dispatcher;
   readonly #maxRounds: number;
 
-  constructor(memory: Memory, owner: number, service: Service, maxRounds = MAX_ROUNDS) {
+  constructor(memory: Memory, owner: number, dispatcher: Dispatcher, maxRounds = MAX_ROUNDS) {
     this.#memory = memory;
     this.#owner = owner << 1;
-    this.#service = service;
+    this.#dispatcher = dispatcher;
     this.#maxRounds = maxRounds;
   }
 
@@ -57,7 +44,7 @@ export class Desk {
     if (seen === 0) return memory.swap(DESK, 0, this.#owner) && this.#serve();
     if (memory.load(memory.thread(seen >> 1)) === DEAD) {
       if (!memory.swap(DESK, seen, this.#owner)) return false;
-      this.#service.repair();
+      this.#dispatcher.repair();
       return this.#serve();
     }
     return (seen & BELL) !== 0 || memory.swap(DESK, seen, seen | BELL);
@@ -67,7 +54,7 @@ export class Desk {
   #serve(): boolean {
     const memory = this.#memory;
     for (let rounds = 1; ; rounds++) {
-      this.#service.round();
+      this.#dispatcher.round();
       if (memory.swap(DESK, this.#owner, 0)) return true;
       if (rounds >= this.#maxRounds) return this.#passOn();
       memory.store(DESK, this.#owner);
@@ -76,8 +63,8 @@ export class Desk {
 
   /** Leaves the desk first. Otherwise the nudged thread would find the bell rung already and leave. */
   #passOn(): boolean {
-    const cell = this.#service.first();
+    const cell = this.#dispatcher.first();
     this.#memory.store(DESK, 0);
-    return cell !== 0 && this.#service.nudge(cell);
+    return cell !== 0 && this.#dispatcher.nudge(cell);
   }
 }

@@ -52,7 +52,6 @@
  *   Fairness among threads beyond the order of arrival. The slots of a dead thread before `reap` or their ttl. Anything
  *   after `reap` of a thread that is still alive.
  */
-import type { Service } from "./desk.ts";
 import type { Leases } from "./leases.ts";
 import {
   ASLEEP,
@@ -82,7 +81,7 @@ import {
 import { buryTheDead, findTheDead, finishGrants } from "./recovery.ts";
 import type { WaitQueue } from "./wait-queue.ts";
 
-export class Dispatcher implements Service {
+export class Dispatcher {
   readonly #memory: Memory;
   readonly #queue: WaitQueue;
   readonly #leases: Leases;
@@ -97,6 +96,7 @@ export class Dispatcher implements Service {
     this.#owner = owner;
   }
 
+  /** Handles everything that is pending. Sees everything that was written before it began. */
   round(): void {
     const memory = this.#memory;
     const dead = Atomics.exchange(memory.words, DEATHS, 0) === 0 ? undefined : findTheDead(memory);
@@ -109,6 +109,7 @@ export class Dispatcher implements Service {
     this.#open();
   }
 
+  /** Repairs what an owner of the desk left half done when it died during a round. */
   repair(): void {
     finishGrants(this.#memory, (cell, outcome) => this.#putOutcome(cell, outcome));
     this.#queue.relink();
@@ -119,10 +120,15 @@ export class Dispatcher implements Service {
     this.#memory.store(LIVE, live);
   }
 
+  /** The first cell of the queue, or 0. */
   first(): number {
     return this.#queue.head;
   }
 
+  /**
+   * Asks the thread that waits in this cell to call the desk. Returns false if it no longer waits. Does not require the
+   * desk.
+   */
   nudge(cell: number): boolean {
     const memory = this.#memory;
     for (;;) {

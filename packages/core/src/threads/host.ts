@@ -1,5 +1,5 @@
 import { realClock } from "../clock.ts";
-import type { Memory } from "./memory.ts";
+import { MAX_ATTACHMENTS, type Memory, NEXT_THREAD, OWNERS } from "./memory.ts";
 
 /**
  * What Node has and browsers lack. It is looked up at run time, because an import of `node:` would break bundles for
@@ -15,7 +15,7 @@ const node = (globalThis as { process?: Partial<NodeProcess> }).process;
 const workerThreads = node?.getBuiltinModule?.("node:worker_threads");
 
 /** Node's number of this thread (`worker.threadId` in the parent); `undefined` in a browser. */
-export const nodeThreadId: number | undefined = workerThreads?.threadId;
+const nodeThreadId: number | undefined = workerThreads?.threadId;
 
 /**
  * A time that all threads agree on. Node takes `performance.timeOrigin` from the wall clock for each thread, so two
@@ -41,4 +41,29 @@ export function mayBlock(memory: Memory): boolean {
   } catch {
     return false;
   }
+}
+
+/** Threads without a number of their own (browsers) get ids from here on, far above those of Node. */
+const FIRST_ALLOCATED_ID = 2 ** 30;
+
+/** The identity of this thread in one semaphore: the id for `reap`, and its own place in the table of attachments. */
+export interface Identity {
+  readonly threadId: number;
+  readonly owner: number;
+}
+
+export function claimIdentity(memory: Memory, threadId = nodeThreadId ?? allocateId(memory)): Identity {
+  for (let owner = 1; owner <= MAX_ATTACHMENTS; owner++) {
+    if (memory.load(memory.thread(owner)) !== 0) continue;
+    // Before the claim: a search for dead threads stops at this number.
+    memory.raise(OWNERS, owner);
+    if (memory.swap(memory.thread(owner), 0, threadId + 1)) return { threadId, owner };
+  }
+  throw new RangeError(
+    `Expected at most ${MAX_ATTACHMENTS} attached threads, got one more; reap threads that have ended`,
+  );
+}
+
+function allocateId(memory: Memory): number {
+  return FIRST_ALLOCATED_ID + Atomics.add(memory.words, NEXT_THREAD, 1);
 }

@@ -1,14 +1,5 @@
 import type { Clock } from "../clock.ts";
-import {
-  abortSignal,
-  check,
-  clockRule,
-  integerFrom,
-  numberFrom,
-  positiveUpTo,
-  type Rules,
-  readOptions,
-} from "../options.ts";
+import { abortSignal, clockRule, integerFrom, numberFrom, positiveUpTo, type Rule, type Rules } from "../options.ts";
 import { Problems } from "../problems.ts";
 import { MAX_CELLS, type Sizes } from "./memory.ts";
 
@@ -45,17 +36,17 @@ export interface SharedAcquireOptions {
 
 const DEFAULTS = { maxHolders: 1024, maxWaiters: 16_384 } as const satisfies SharedSemaphoreOptions;
 /** Deadlines are 32-bit milliseconds, compared by their difference. */
-const TTL = positiveUpTo(2 ** 30);
-const THREAD_ID = integerFrom(0, 2 ** 31 - 2);
+export const TTL: Rule = positiveUpTo(2 ** 30);
+export const THREAD_ID: Rule = integerFrom(0, 2 ** 31 - 2);
 const SIZE_RULES: Rules<SharedSemaphoreOptions> = {
   maxHolders: integerFrom(1, MAX_CELLS),
   ttlMs: TTL,
   maxWaiters: integerFrom(0, 2 ** 20),
   clock: clockRule,
 };
-const ATTACH_RULES: Rules<AttachOptions> = { threadId: THREAD_ID, clock: clockRule };
-const TIMEOUT = numberFrom(0);
-const ACQUIRE_RULES: Rules<SharedAcquireOptions> = { signal: abortSignal, timeoutMs: TIMEOUT };
+export const ATTACH_RULES: Rules<AttachOptions> = { threadId: THREAD_ID, clock: clockRule };
+export const TIMEOUT: Rule = numberFrom(0);
+export const ACQUIRE_RULES: Rules<SharedAcquireOptions> = { signal: abortSignal, timeoutMs: TIMEOUT };
 
 export function resolveSizes(slots: number, options: SharedSemaphoreOptions): Sizes & Pick<AttachOptions, "clock"> {
   const problems = new Problems();
@@ -65,31 +56,4 @@ export function resolveSizes(slots: number, options: SharedSemaphoreOptions): Si
   problems.throwIfAny();
   const { maxWaiters = DEFAULTS.maxWaiters, ttlMs = 0, ...clock } = given;
   return { ...clock, slots, maxHolders, maxWaiters, ttlMs: Math.ceil(ttlMs) };
-}
-
-export function readAttachOptions(options: AttachOptions): AttachOptions {
-  return readOptions(options, ATTACH_RULES);
-}
-
-const NO_OPTIONS: SharedAcquireOptions = {};
-
-export function readAcquireOptions(options: SharedAcquireOptions = NO_OPTIONS): SharedAcquireOptions {
-  return options === NO_OPTIONS ? options : readOptions(options, ACQUIRE_RULES);
-}
-
-export function checkTimeout(timeoutMs: number): void {
-  check("timeoutMs", TIMEOUT, timeoutMs);
-}
-
-export function checkSlots(slots: number, maxHolders: number): void {
-  check("slots", integerFrom(1, maxHolders), slots);
-}
-
-export function checkThreadId(threadId: number): void {
-  check("threadId", THREAD_ID, threadId);
-}
-
-export function positiveMs(name: string, value: number): number {
-  check(name, TTL, value);
-  return value;
 }

@@ -1,25 +1,22 @@
 import { type Clock, realClock } from "../clock.ts";
-import { AcquireTimeoutError, ClosedError, type Met, QueueFullError } from "../errors.ts";
-import { callback, check, kind } from "../options.ts";
+import { AcquireTimeoutError, ClosedError, QueueFullError } from "../errors.ts";
+import { callback, check, integerFrom, kind, readOptions } from "../options.ts";
 import { runWithSlot } from "../run-with-slot.ts";
 import { AsyncWaits, waitAsync } from "./async-wait.ts";
 import { Attachment } from "./attachment.ts";
-import { mayBlock, sharedNow } from "./host.ts";
-import { claimIdentity, type Identity } from "./identity.ts";
+import { claimIdentity, type Identity, mayBlock, sharedNow } from "./host.ts";
 import type { SharedTime } from "./leases.ts";
 import { CLOSED_AT, Memory, WANT } from "./memory.ts";
 import {
+  ACQUIRE_RULES,
+  ATTACH_RULES,
   type AttachOptions,
-  checkSlots,
-  checkThreadId,
-  checkTimeout,
-  readAcquireOptions,
-  readAttachOptions,
   resolveSizes,
   type SharedAcquireOptions,
   type SharedSemaphoreOptions,
+  THREAD_ID,
+  TIMEOUT,
 } from "./options.ts";
-import type { FinalOutcome } from "./outcome.ts";
 import { SharedSlot } from "./shared-slot.ts";
 import { type SyncOutcome, waitSync } from "./sync-wait.ts";
 
@@ -95,7 +92,7 @@ export class SharedSemaphore {
 
   /** Returns the semaphore of this handle for this thread. Attach once per thread, and keep the result. */
   static attach(handle: SharedSemaphoreHandle, options: AttachOptions = {}): SharedSemaphore {
-    const { threadId, clock } = readAttachOptions(options);
+    const { threadId, clock } = readOptions(options, ATTACH_RULES);
     check("handle", HANDLE, handle);
     const memory = new Memory(handle.buffer);
     return new SharedSemaphore(memory, claimIdentity(memory, threadId), clock);
@@ -140,7 +137,7 @@ export class SharedSemaphore {
   /** Waits for a slot without blocking the event loop. Keeps the thread alive during the wait. */
   acquire(options?: SharedAcquireOptions): Promise<SharedSlot> {
     try {
-      return Promise.resolve(this.#enter(readAcquireOptions(options)));
+      return Promise.resolve(this.#enter(readOptions(options, ACQUIRE_RULES)));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -150,7 +147,7 @@ export class SharedSemaphore {
    * Waits for a slot and blocks the thread; for workers. If blocking is not allowed, it returns a free slot or throws.
    */
   acquireSync(timeoutMs?: number): SharedSlot {
-    if (timeoutMs !== undefined) checkTimeout(timeoutMs);
+    if (timeoutMs !== undefined) check("timeoutMs", TIMEOUT, timeoutMs);
     return this.tryAcquire() ?? this.#block(timeoutMs);
   }
 
@@ -158,7 +155,7 @@ export class SharedSemaphore {
   run<T>(work: (slot: SharedSlot) => T | Promise<T>, options?: SharedAcquireOptions): Promise<Awaited<T>> {
     try {
       check("work", callback, work);
-      const call = readAcquireOptions(options);
+      const call = readOptions(options, ACQUIRE_RULES);
       return runWithSlot(this.#enter(call), { abortOnExpiry: false }, work, call.signal);
     } catch (error) {
       return Promise.reject(error);
@@ -169,7 +166,7 @@ export class SharedSemaphore {
    * Changes the number of slots, at most to `maxHolders`. Growing serves waiters at once; shrinking evicts no holder.
    */
   resize(slots: number): void {
-    checkSlots(slots, this.#attachment.memory.maxHolders);
+    check("slots", integerFrom(1, this.#attachment.memory.maxHolders), slots);
     this.#attachment.resize(slots);
   }
 
@@ -184,7 +181,7 @@ export class SharedSemaphore {
    * threads that have ended; `watch` does that. Returns the number of slots that the thread held.
    */
   reap(threadId: number): number {
-    checkThreadId(threadId);
+    check("threadId", THREAD_ID, threadId);
     if (threadId === this.threadId) {
       throw new TypeError(
         `Expected \`threadId\` to be of another thread that has ended, got ${threadId}, which is this thread`,
@@ -200,63 +197,59 @@ export class SharedSemaphore {
 
   #queueUp(signal: AbortSignal | undefined, timeoutMs: number | undefined): Promise<SharedSlot> {
     const startedAt = this.#clock.now();
-    if (this.closed) throw this.#closedError();
-    if (timeoutMs === 0) throw this.#timeoutError(startedAt);
+    this.#refuseAtOnce(timeoutMs, startedAt);
     if (waitAsync === undefined)
       throw new TypeError(
         "Expected a host with Atomics.waitAsync, which `acquire` needs to wait; use `acquireSync` here",
       );
-    const { cell, tag } = this.#attachment.enqueue();
-    if (cell === 0) throw this.#queueFullError();
+    const { cell, tag } = this.#enqueue(startedAt);
     return new Promise((resolve, reject) => {
       this.#waits.add({
         cell,
         tag,
         signal,
         timeoutMs,
-        onOutcome: (outcome) => (outcome.kind === "granted" ? resolve(outcome.slot) : reject(this.#errorOf(outcome))),
+        onOutcome: (outcome) =>
+          outcome.kind === "granted" ? resolve(outcome.slot) : reject(this.#errorOf(outcome.kind, startedAt)),
         onAbort: reject,
-        onTimeout: () => reject(this.#timeoutError(startedAt)),
       });
     });
   }
 
   #block(timeoutMs = Number.POSITIVE_INFINITY): SharedSlot {
     const startedAt = this.#clock.now();
-    if (this.closed) throw this.#closedError();
-    if (timeoutMs === 0) throw this.#timeoutError(startedAt);
+    this.#refuseAtOnce(timeoutMs, startedAt);
     this.#mayBlock ??= mayBlock(this.#attachment.memory);
     if (!this.#mayBlock) {
       throw new TypeError(
         "Expected `acquireSync` to wait in a worker only, because the main thread must not block; use `acquire` here",
       );
     }
-    const place = this.#attachment.enqueue();
-    if (place.cell === 0) throw this.#queueFullError();
     const until = startedAt + timeoutMs;
-    const outcome: SyncOutcome = waitSync(this.#attachment, place, { until, now: () => this.#clock.now() });
+    const place = this.#enqueue(startedAt);
+    const outcome = waitSync(this.#attachment, place, { until, now: () => this.#clock.now() });
     if (outcome.kind === "granted") return outcome.slot;
-    throw outcome.kind === "timed-out" ? this.#timeoutError(startedAt) : this.#errorOf(outcome);
+    throw this.#errorOf(outcome.kind, startedAt);
   }
 
-  #errorOf(outcome: Exclude<FinalOutcome, { kind: "granted" }>): Error {
-    return outcome.kind === "closed" ? this.#closedError() : this.#queueFullError();
+  /** Throws if the caller must not wait. */
+  #refuseAtOnce(timeoutMs: number | undefined, startedAt: number): void {
+    if (this.closed) throw this.#errorOf("closed", startedAt);
+    if (timeoutMs === 0) throw this.#errorOf("timed-out", startedAt);
   }
 
-  #closedError(): ClosedError {
-    return new ClosedError({ semaphore: undefined }, this.#closeReason);
+  #enqueue(startedAt: number): { cell: number; tag: number } {
+    const place = this.#attachment.enqueue();
+    if (place.cell === 0) throw this.#errorOf("refused", startedAt);
+    return place;
   }
 
-  #queueFullError(): QueueFullError {
-    return new QueueFullError({ ...this.#met, maxWaiters: this.#attachment.memory.maxWaiters });
-  }
-
-  get #met(): Met {
+  #errorOf(kind: Exclude<SyncOutcome["kind"], "granted">, startedAt: number): Error {
+    if (kind === "closed") return new ClosedError({ semaphore: undefined }, this.#closeReason);
     const { capacity, inUse } = this;
-    return { semaphore: undefined, key: undefined, capacity, inUse, waiting: this.#attachment.queue.estimate() };
-  }
-
-  #timeoutError(startedAt: number): AcquireTimeoutError {
-    return new AcquireTimeoutError({ ...this.#met, waitedMs: this.#clock.now() - startedAt });
+    const { memory, queue } = this.#attachment;
+    const met = { semaphore: undefined, key: undefined, capacity, inUse, waiting: queue.estimate() };
+    if (kind === "refused") return new QueueFullError({ ...met, maxWaiters: memory.maxWaiters });
+    return new AcquireTimeoutError({ ...met, waitedMs: this.#clock.now() - startedAt });
   }
 }

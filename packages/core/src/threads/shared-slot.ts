@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import { check } from "../options.ts";
 import type { Attachment } from "./attachment.ts";
-import { positiveMs } from "./options.ts";
+import { TTL } from "./options.ts";
 
 /**
  * A slot held by this thread. It cannot be sent to another thread.
@@ -53,10 +54,10 @@ export class SharedSlot implements Disposable {
     if (memory.ttlMs === 0 && ttlMs !== undefined) {
       throw new TypeError(`Expected no \`ttlMs\`, because the semaphore has no ttl, got ${ttlMs}`);
     }
-    const renewedMs = ttlMs === undefined ? memory.ttlMs : positiveMs("ttlMs", ttlMs);
+    if (ttlMs !== undefined) check("ttlMs", TTL, ttlMs);
     if (!this.#isCurrent()) return false;
     if (memory.ttlMs === 0) return !this.released;
-    this.#tag = this.#attachment.renew(this.#cell, this.#tag, renewedMs);
+    this.#tag = this.#attachment.renew(this.#cell, this.#tag, ttlMs ?? memory.ttlMs);
     return this.#tag !== 0;
   }
 

@@ -75,19 +75,12 @@ export function memoryFrom(reader: EnvironmentReader, probe: MemoryProbe): Detec
 function detectedFrom(probe: MemoryProbe): DetectedMemory {
   const total = probe.totalMemory() ?? 0;
   const most = total > 0 ? total : NO_LIMIT_BYTES;
-  const limits = [...controlGroupLimits(probe), ...runtimeLimit(probe)].filter(
-    ({ bytes }) => bytes > 0 && bytes < most,
-  );
-  const [first, ...others] = limits;
-  if (first !== undefined) {
-    const { bytes, source } = others.reduce((least, limit) => (limit.bytes < least.bytes ? limit : least), first);
-    return { gb: bytes / BYTES_PER_GB, source };
-  }
+  const runtime: Limit = { bytes: probe.constrainedMemory() ?? 0, source: "runtime limit" };
+  const [least] = [...controlGroupLimits(probe), runtime]
+    .filter(({ bytes }) => bytes > 0 && bytes < most)
+    .toSorted((a, b) => a.bytes - b.bytes);
+  if (least !== undefined) return { gb: least.bytes / BYTES_PER_GB, source: least.source };
   return total > 0 ? { gb: total / BYTES_PER_GB, source: "machine" } : { gb: DEFAULT_GB, source: "default" };
-}
-
-function runtimeLimit(probe: MemoryProbe): Limit[] {
-  return [{ bytes: probe.constrainedMemory() ?? 0, source: "runtime limit" }];
 }
 
 function controlGroupLimits(probe: MemoryProbe): Limit[] {

@@ -15,7 +15,17 @@
 import { type Clock, keepAlive } from "../clock.ts";
 import { numberFrom, positiveUpTo, type Rule, type Rules, timerMs } from "../options.ts";
 import type { Problems } from "../problems.ts";
-import type { Pressure } from "./governed-limit.ts";
+
+/** Whether memory is short: `high` lowers limits, `low` raises them again. */
+export type Pressure =
+  /** Above the high water mark. */
+  | "high"
+  /** Between the marks: limits stay as they are, so that the last change can take effect. */
+  | "steady"
+  /** Below the low water mark. */
+  | "low"
+  /** Not sampled yet, or the host does not report its memory. */
+  | "unknown";
 
 /** Options of the governor, which lowers limits while memory is short. */
 export interface GovernorOptions {
@@ -27,14 +37,18 @@ export interface GovernorOptions {
   lowWater?: number | undefined;
 }
 
-/** The settings of the governor and its last sample. */
-export interface GovernorState {
+/** `GovernorOptions` with the defaults filled in. */
+export interface GovernorSettings {
   /** How often the memory is sampled, in milliseconds. */
   readonly everyMs: number;
   /** The share of `limitBytes` above which limits are lowered. */
   readonly highWater: number;
   /** The share of `limitBytes` below which limits are raised again. */
   readonly lowWater: number;
+}
+
+/** The settings of the governor and its last sample. */
+export interface GovernorState extends GovernorSettings {
   /** The memory that this process may use, in bytes. */
   readonly limitBytes: number;
   /** The result of the last sample; `unknown` before the first one. */
@@ -57,17 +71,17 @@ const share: Rule = positiveUpTo(1);
 const RULES: Rules<GovernorOptions> = { everyMs: timerMs, highWater: share, lowWater: share };
 const DEFAULTS = { everyMs: 1000, highWater: 0.85, lowWater: 0.7 } satisfies GovernorOptions;
 
-/** Reads the options of a governor and adds their problems. */
-export function readGovernor(options: GovernorOptions, problems: Problems): GovernorOptions {
-  const given = problems.readAll(options, RULES, "governor.");
-  const { highWater = DEFAULTS.highWater, lowWater = DEFAULTS.lowWater } = given;
+/** Reads the options of a governor, fills in the defaults and adds the problems. */
+export function readGovernor(options: GovernorOptions, problems: Problems): GovernorSettings {
+  const settings = { ...DEFAULTS, ...problems.readAll(options, RULES, "governor.") } as GovernorSettings;
+  const { highWater, lowWater } = settings;
   if (lowWater >= highWater) {
     problems.add(
       `Expected \`governor.lowWater\` to be below \`governor.highWater\`, got ${lowWater} and ${highWater}`,
       true,
     );
   }
-  return given;
+  return settings;
 }
 
 export interface GovernorHost {
@@ -82,13 +96,10 @@ export class Governor {
   #state: GovernorState;
   #timer: unknown = undefined;
 
-  constructor(options: GovernorOptions, host: GovernorHost) {
-    const { everyMs = DEFAULTS.everyMs, highWater = DEFAULTS.highWater, lowWater = DEFAULTS.lowWater } = options;
+  constructor(settings: GovernorSettings, host: GovernorHost) {
     this.#host = host;
     this.#state = {
-      everyMs,
-      highWater,
-      lowWater,
+      ...settings,
       limitBytes: host.limitBytes,
       pressure: "unknown",
       rssBytes: undefined,

@@ -3,8 +3,7 @@
  */
 export { type DetectedMemory, detectMemory, type MemorySource } from "./detect-memory.ts";
 export type { Environment } from "./environment.ts";
-export type { Pressure } from "./governed-limit.ts";
-export type { GovernorOptions, GovernorState } from "./governor.ts";
+export type { GovernorOptions, GovernorState, Pressure } from "./governor.ts";
 export {
   type MediaConfig,
   type MediaSettings,

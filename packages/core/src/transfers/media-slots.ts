@@ -9,13 +9,19 @@
 import { realClock } from "../clock.ts";
 import type { SemaphoreEvent } from "../events.ts";
 import { callForeign } from "../foreign-call.ts";
-import { anyObject, callback, isObject, objectWith, type Rules } from "../options.ts";
+import { anyObject, callback, check, isObject, objectWith, type Rules } from "../options.ts";
 import { Problems } from "../problems.ts";
 import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
 import { BYTES_PER_GB } from "./detect-memory.ts";
-import type { Pressure } from "./governed-limit.ts";
-import { Governor, type GovernorOptions, type GovernorState, readGovernor } from "./governor.ts";
+import {
+  Governor,
+  type GovernorOptions,
+  type GovernorSettings,
+  type GovernorState,
+  type Pressure,
+  readGovernor,
+} from "./governor.ts";
 import {
   CONFIG_RULES,
   expectMemory,
@@ -229,10 +235,10 @@ export class MediaSlots {
     };
   }
 
-  #governed(options: GovernorOptions, limitBytes: number): Governor {
+  #governed(settings: GovernorSettings, limitBytes: number): Governor {
     const { clock = realClock, probe = hostMemory } = this.#config;
     const onSample = (state: GovernorState, before: Pressure): void => this.#adapt(state, before);
-    return new Governor(options, { clock, limitBytes, rss: () => probe.rss(), onSample });
+    return new Governor(settings, { clock, limitBytes, rss: () => probe.rss(), onSample });
   }
 
   #adapt(governor: GovernorState, before: Pressure): void {
@@ -246,10 +252,9 @@ export class MediaSlots {
   }
 }
 
-function readConfig(options: MediaSlotsConfig): MediaSlotsConfig {
+function readConfig(options: MediaSlotsConfig): MediaSlotsConfig & { governor: GovernorSettings | undefined } {
+  check("config", anyObject, options);
   const problems = new Problems();
-  problems.expect("config", anyObject, options);
-  problems.throwIfAny();
   const config = problems.readAll(options, RULES);
   expectMemory(config, problems);
   const governor = isObject(config.governor) ? readGovernor(config.governor, problems) : undefined;

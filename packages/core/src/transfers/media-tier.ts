@@ -1,5 +1,13 @@
-/** One kind of media slot, uploads or chunks: its pool and its current limits. */
-import { GovernedLimit, type Pressure } from "./governed-limit.ts";
+/**
+ * One kind of media slot, uploads or chunks: its pool, and its limits, which follow the memory pressure. They decrease by a
+ * factor and increase by steps, as in the congestion control of TCP. The fast decrease ends the pressure in a few steps. The
+ * slow increase finds the level that the memory allows.
+ *
+ * GOVLIMIT1  least ≤ limit ≤ max at all times. If `max` is below `least`, the limit is always `max`.
+ * GOVLIMIT2  High pressure halves the limit, rounded down. Low pressure adds one step. Otherwise the limit stays the
+ *     same.
+ */
+import type { Pressure } from "./governor.ts";
 import { clamp } from "./media-limits.ts";
 import { TransferPool, type TransferPoolOptions } from "./transfer-pool.ts";
 
@@ -23,20 +31,18 @@ export interface TierUse {
 
 export class MediaTier {
   readonly pool: TransferPool;
-  readonly #limit: GovernedLimit;
-  readonly #maxPerUser: number;
-  readonly #leastPerUser: number;
+  readonly #limits: TierLimits;
+  #limit: number;
 
-  constructor(name: string, { max, maxPerUser, least, leastPerUser }: TierLimits, options: TransferPoolOptions) {
+  constructor(name: string, limits: TierLimits, options: TransferPoolOptions) {
+    const { max, maxPerUser } = limits;
     this.pool = new TransferPool({ ...options, name, max, maxPerKey: maxPerUser });
-    // A step is half the minimum, so uploads and chunks keep their proportion.
-    this.#limit = new GovernedLimit(least, max, least / 2);
-    this.#maxPerUser = maxPerUser;
-    this.#leastPerUser = leastPerUser;
+    this.#limits = limits;
+    this.#limit = max;
   }
 
   get limit(): number {
-    return this.#limit.current;
+    return this.#limit;
   }
 
   /**
@@ -44,8 +50,9 @@ export class MediaTier {
    * queue.
    */
   get perUser(): number {
-    const proportional = Math.floor((this.#maxPerUser * this.limit) / this.#limit.most);
-    return Math.min(clamp(proportional, this.#leastPerUser, this.limit), this.#maxPerUser);
+    const { max, maxPerUser, leastPerUser } = this.#limits;
+    const proportional = Math.floor((maxPerUser * this.#limit) / max);
+    return Math.min(clamp(proportional, leastPerUser, this.#limit), maxPerUser);
   }
 
   get use(): TierUse {
@@ -55,8 +62,13 @@ export class MediaTier {
 
   /** Returns whether the limits changed. Holders keep their slots. */
   adapt(pressure: Pressure): boolean {
-    const hasChanged = this.#limit.adapt(pressure);
-    if (hasChanged) this.pool.resize({ max: this.limit, maxPerKey: this.perUser });
-    return hasChanged;
+    const before = this.#limit;
+    const { least, max } = this.#limits;
+    if (pressure === "high") this.#limit = Math.max(Math.min(least, max), Math.floor(before / 2));
+    // A step is half the minimum, so uploads and chunks keep their proportion.
+    if (pressure === "low") this.#limit = Math.min(max, before + least / 2);
+    if (this.#limit === before) return false;
+    this.pool.resize({ max: this.#limit, maxPerKey: this.perUser });
+    return true;
   }
 }

@@ -1,13 +1,11 @@
-/**
- * A `SlotPool` for transfers: its keys are users, and it checks its arguments. The pool does the waiting and counting.
- */
-import { KEYED_RULES, type KeyedOptions, type SlotPoolStats } from "../keyed-slots.ts";
+/** A `SlotPool` for transfers: its keys are users, and it checks its arguments. */
+import { KEYED_RULES, type KeyedOptions } from "../keyed-slots.ts";
 import { abortSignal, numberFrom, type Rules, string, timerMs } from "../options.ts";
 import type { AcquireOptions } from "../policy.ts";
 import { Problems } from "../problems.ts";
 import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
-import { SlotPool, type SlotPoolLimits, type SlotPoolOptions } from "../slot-pool.ts";
+import { SlotPool, type SlotPoolOptions } from "../slot-pool.ts";
 
 /** Options of every pool of transfers. The kind of transfer is the name of the pool in events and errors. */
 export type TransferPoolOptions = Omit<KeyedOptions, "name">;
@@ -20,58 +18,45 @@ export const POOL_RULES: Rules<TransferPoolOptions> = { ...rules, sweepEveryMs: 
 
 const ACQUIRE_RULES: Rules<TransferOptions> = { signal: abortSignal, timeoutMs: numberFrom(0) };
 
-export class TransferPool {
-  readonly #pool: SlotPool;
+export class TransferPool extends SlotPool<string | undefined> {
   readonly #hasUsers: boolean;
 
   /** With `maxPerKey`, even if it is 0 for no limit, every slot belongs to a user. Without it, no slot does. */
   constructor(options: SlotPoolOptions) {
-    this.#pool = new SlotPool(options);
+    super(options);
     this.#hasUsers = options.maxPerKey !== undefined;
   }
 
-  acquire(user: string | undefined, options?: TransferOptions): Promise<Slot> {
+  override acquire(user: string | void, options?: TransferOptions): Promise<Slot> {
     try {
-      return this.#pool.acquire(user, this.#read(user, options));
+      return super.acquire(user, this.#read(user, options));
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  tryAcquire(user?: string): Slot | undefined {
+  override tryAcquire(user: string | void): Slot | undefined {
     this.#read(user, undefined);
-    return this.#pool.tryAcquire(user);
+    return super.tryAcquire(user);
   }
 
-  run<T>(user: string | undefined, work: Work<T>, options?: TransferOptions): Promise<Awaited<T>> {
+  override run<T>(user: string | void, work: Work<T>, options?: TransferOptions): Promise<Awaited<T>> {
     try {
-      return this.#pool.run(user, work, this.#read(user, options));
+      return super.run(user, work, this.#read(user, options));
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  resize(limits: SlotPoolLimits): void {
-    this.#pool.resize(limits);
-  }
-
-  stats(): SlotPoolStats {
-    return this.#pool.stats();
-  }
-
-  sweep(idleMs?: number): number {
-    return this.#pool.sweep(idleMs);
-  }
-
-  close(): void {
-    this.#pool.close("slot manager closed");
+  override close(): void {
+    super.close("slot manager closed");
   }
 
   /**
    * Reads the options of a transfer, and throws if they or the user are invalid. Any string is a valid user, even the empty
    * one. `undefined` is refused, because it would bypass the limit per user.
    */
-  #read(user: string | undefined, options: TransferOptions | undefined): TransferOptions | undefined {
+  #read(user: string | void, options: TransferOptions | undefined): TransferOptions | undefined {
     const problems = new Problems();
     if (this.#hasUsers) problems.expect("user", string, user);
     const given = options === undefined ? undefined : problems.readAll(options, ACQUIRE_RULES);

@@ -12,8 +12,7 @@
  * `SlotPool` does the work. This class adds the names that fit transfers.
  */
 
-import { integerFrom, type Rules } from "../options.ts";
-import { Problems } from "../problems.ts";
+import { integerFrom, type Rules, readOptions } from "../options.ts";
 import type { Work } from "../run-with-slot.ts";
 import type { Slot } from "../slot.ts";
 import { POOL_RULES, type TransferOptions, TransferPool, type TransferPoolOptions } from "./transfer-pool.ts";
@@ -71,15 +70,8 @@ export class TransferSlots {
   readonly #uploads: TransferPool;
 
   constructor(options: TransferSlotsOptions = {}) {
-    const problems = new Problems();
-    const given = problems.readAll(options, RULES);
-    problems.throwIfAny();
-    const {
-      maxDownloads = DEFAULTS.maxDownloads,
-      maxUploads = DEFAULTS.maxUploads,
-      uploadsPerUser = DEFAULTS.uploadsPerUser,
-      ...rest
-    } = given;
+    const given = { ...DEFAULTS, ...readOptions(options, RULES) } as typeof DEFAULTS & TransferPoolOptions;
+    const { maxDownloads, maxUploads, uploadsPerUser, ...rest } = given;
     this.#downloads = new TransferPool({ ...rest, name: "downloads", max: maxDownloads });
     this.#uploads = new TransferPool({ ...rest, name: "uploads", max: maxUploads, maxPerKey: uploadsPerUser });
   }

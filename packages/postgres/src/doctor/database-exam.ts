@@ -3,7 +3,7 @@ import { Client, type ClientConfig, escapeIdentifier, type QueryResultRow } from
 import { parseDsn, placeOf } from "../connection/parse-dsn.ts";
 import { explainFailure } from "../failures/explain-failure.ts";
 import { readMigrations } from "../migrate/migration-files.ts";
-import { type MigrationState, readSchemaState, refuseOtherSchema } from "../migrate/schema-state.ts";
+import { type MigrationState, readSchemaState, schemaProblem } from "../migrate/schema-state.ts";
 import { SCHEMA_NUMBER } from "../store/sql-store.ts";
 import { type MissingRight, missingRights } from "./missing-rights.ts";
 
@@ -82,7 +82,8 @@ export class DatabaseExam {
   /** Throws a `SchemaError` unless the schema has this version. */
   async schema(schema: string): Promise<readonly MigrationState[]> {
     const states = await this.#explained(readSchemaState(this.#client, schema, readMigrations()));
-    refuseOtherSchema(schema, states);
+    const problem = schemaProblem(schema, states);
+    if (problem !== undefined) throw problem;
     return states;
   }
 

@@ -1,5 +1,5 @@
+import { readFileSync } from "node:fs";
 import { type ClientBase, escapeIdentifier } from "pg";
-import { serviceRights } from "./service-rights.ts";
 
 /** A right that the service needs and the role does not have. */
 export interface MissingRight {
@@ -21,6 +21,9 @@ interface Gap {
   readonly privilege: string;
   readonly exists: boolean;
 }
+
+const ROLES = new URL("../../sql/roles.sql", import.meta.url);
+const GRANT = /^GRANT (EXECUTE ON FUNCTION|SELECT ON) ([\w\s,]+?) TO slotkeeper_service;/gm;
 
 /** Reads the catalogs, which every role may do, so it works even if the rights are missing. */
 const GAPS = `
@@ -57,4 +60,14 @@ function grantOf({ kind, name, role, privilege, exists }: Gap, schema: string): 
   const what = kind === "schema" ? home : `${home}.${escapeIdentifier(name)}`;
   const type = { schema: "SCHEMA ", table: "", function: "FUNCTION " }[kind];
   return `GRANT ${privilege} ON ${type}${what} TO ${escapeIdentifier(role)};`;
+}
+
+/** The functions and tables that the role of a service needs. `sql/roles.sql` is the only list of them. */
+function serviceRights(): { readonly functions: readonly string[]; readonly tables: readonly string[] } {
+  const granted = [...readFileSync(ROLES, "utf8").matchAll(GRANT)];
+  const namesOf = (wanted: string) =>
+    granted
+      .filter(([, right]) => right === wanted)
+      .flatMap(([, , names = ""]) => names.split(",").map((name) => name.trim()));
+  return { functions: namesOf("EXECUTE ON FUNCTION"), tables: namesOf("SELECT ON") };
 }

@@ -42,8 +42,6 @@ export function explainFailure(error: unknown, address: ClientConfig, asker: Ask
   const fix = adviceOf(known, asker) ?? hint;
   if (severity !== undefined) return new MigrateError(code, `The database refused: ${message}.`, fix);
   const place = placeOf(address);
-  if (known.says !== undefined) {
-    return new MigrateError(code, `Cannot reach the database at ${place}: ${known.says}.`, fix);
-  }
-  return new MigrateError(code, `The connection to the database at ${place} failed: ${message}.`, fix);
+  const failed = `The connection to the database at ${place} failed: ${message}.`;
+  return new MigrateError(code, known.says ? `Cannot reach the database at ${place}: ${known.says}.` : failed, fix);
 }

@@ -3,8 +3,7 @@ import { parseDsn } from "../connection/parse-dsn.ts";
 import { explainFailure, MigrateError } from "../failures/explain-failure.ts";
 import { type Migration, readMigrations } from "./migration-files.ts";
 import { createLedger, migrationStep, refuseBadName } from "./migration-step.ts";
-import { SchemaError } from "./schema-error.ts";
-import { type MigrationState, readSchemaState, refuseForeignSchema, refuseOtherSchema } from "./schema-state.ts";
+import { foreignProblem, type MigrationState, readSchemaState, SchemaError, schemaProblem } from "./schema-state.ts";
 
 /**
  * Updates a schema to this version.
@@ -57,7 +56,8 @@ export function migrationStates(options: MigrateOptions): Promise<readonly Migra
 
 /** Throws a `SchemaError` unless the schema has exactly this version. A server calls it before it serves. */
 export async function assertSchema(client: ClientBase, schema = "public"): Promise<void> {
-  refuseOtherSchema(schema, await readSchemaState(client, schema, readMigrations()));
+  const problem = schemaProblem(schema, await readSchemaState(client, schema, readMigrations()));
+  if (problem !== undefined) throw problem;
 }
 
 async function onDatabase<T>(
@@ -90,7 +90,8 @@ async function applyNext(
   try {
     await client.query("SELECT pg_advisory_xact_lock(hashtext('slotkeeper migrate'), hashtext($1))", [schema]);
     const states = await readSchemaState(client, schema, migrations);
-    refuseForeignSchema(schema, states);
+    const problem = foreignProblem(schema, states);
+    if (problem !== undefined) throw problem;
     const number = states.find(({ state }) => state === "pending")?.number;
     const next = migrations.find((migration) => migration.number === number);
     if (next !== undefined) await apply(client, schema, next);

@@ -1,6 +1,31 @@
 import { type ClientBase, escapeIdentifier } from "pg";
 import type { Migration } from "./migration-files.ts";
-import { SchemaError } from "./schema-error.ts";
+
+/** How a schema differs from this version's. */
+export type SchemaProblem =
+  /** No migration was applied. */
+  | "SCHEMA_MISSING"
+  /** Some migrations of this version are not applied. */
+  | "SCHEMA_OLD"
+  /** A newer version migrated the schema. */
+  | "SCHEMA_NEW"
+  /** An applied migration differs from the one that this version has with the same number. */
+  | "SCHEMA_CHANGED";
+
+/** The schema of the database does not have this version. The message says what to do. */
+export class SchemaError extends Error {
+  override readonly name = "SchemaError";
+  /** How the schema differs. */
+  readonly code: SchemaProblem;
+  /** The name of the schema. */
+  readonly schema: string;
+
+  constructor(code: SchemaProblem, schema: string, message: string) {
+    super(message);
+    this.code = code;
+    this.schema = schema;
+  }
+}
 
 /** Whether a migration is applied. */
 export interface MigrationState {
@@ -53,60 +78,38 @@ function unknownTo(migrations: readonly Migration[], applied: readonly AppliedRo
     .map(({ number, name, applied_at }) => ({ number, name, state: "unknown", appliedAt: applied_at }));
 }
 
-/** Throws unless every applied migration belongs to this version and is unchanged. */
-export function refuseForeignSchema(schema: string, states: readonly MigrationState[]): void {
+/** Why this version cannot work with the applied migrations: one is not of this version, or has changed. */
+export function foreignProblem(schema: string, states: readonly MigrationState[]): SchemaError | undefined {
+  const problem = (code: SchemaProblem, what: string, advice: string) =>
+    new SchemaError(code, schema, `The schema ${escapeIdentifier(schema)} ${what}. Nothing was changed. ${advice}.`);
   const unknown = states.filter(({ state }) => state === "unknown");
   if (unknown.length > 0) {
-    throw new SchemaError(
-      "SCHEMA_NEW",
-      schema,
-      `The schema ${escapeIdentifier(schema)} was migrated by a newer version of slotkeeper (it has ${list(unknown)}). Nothing was changed. Use that version, or a later one.`,
-    );
+    const what = `was migrated by a newer version of slotkeeper (it has ${list(unknown)})`;
+    return problem("SCHEMA_NEW", what, "Use that version, or a later one");
   }
   const changed = states.filter(({ state }) => state === "changed");
   if (changed.length > 0) {
-    throw new SchemaError(
-      "SCHEMA_CHANGED",
-      schema,
-      `The schema ${escapeIdentifier(schema)} was migrated with other texts of ${list(changed)} than this version has. Nothing was changed. Use the version that applied them.`,
-    );
+    const what = `was migrated with other texts of ${list(changed)} than this version has`;
+    return problem("SCHEMA_CHANGED", what, "Use the version that applied them");
   }
-  const skipped = states.filter((state, index) => state.state === "pending" && hasAppliedAfter(states, index));
-  if (skipped.length > 0) {
-    throw new SchemaError(
-      "SCHEMA_CHANGED",
-      schema,
-      `The schema ${escapeIdentifier(schema)} lacks ${list(skipped)}, though later ones were applied. Nothing was changed. Use the version that applied them.`,
-    );
-  }
+  const last = states.findLastIndex(({ state }) => state === "applied");
+  const skipped = states.slice(0, last + 1).filter(({ state }) => state === "pending");
+  if (skipped.length === 0) return undefined;
+  const what = `lacks ${list(skipped)}, though later ones were applied`;
+  return problem("SCHEMA_CHANGED", what, "Use the version that applied them");
 }
 
-/** Throws a `SchemaError` unless the schema has exactly this version. A server calls it before it starts. */
-export function refuseOtherSchema(schema: string, states: readonly MigrationState[]): void {
-  refuseForeignSchema(schema, states);
+/** Why a service of this version cannot start with the schema. */
+export function schemaProblem(schema: string, states: readonly MigrationState[]): SchemaError | undefined {
+  const foreign = foreignProblem(schema, states);
   const pending = states.filter(({ state }) => state === "pending");
-  if (pending.length === 0) return;
+  if (foreign !== undefined || pending.length === 0) return foreign;
   const isMissing = pending.length === states.length;
-  throw new SchemaError(
+  return new SchemaError(
     isMissing ? "SCHEMA_MISSING" : "SCHEMA_OLD",
     schema,
     `The schema ${escapeIdentifier(schema)} ${isMissing ? "is not set up" : `lacks ${list(pending)}`}. Run: slotkeeper migrate`,
   );
-}
-
-/** The same without throwing, for `migrate --status`. */
-export function schemaProblem(schema: string, states: readonly MigrationState[]): SchemaError | undefined {
-  try {
-    refuseOtherSchema(schema, states);
-    return undefined;
-  } catch (error) {
-    if (error instanceof SchemaError) return error;
-    throw error;
-  }
-}
-
-function hasAppliedAfter(states: readonly MigrationState[], index: number): boolean {
-  return states.slice(index).some(({ state }) => state === "applied");
 }
 
 function list(states: readonly MigrationState[]): string {

@@ -1,26 +1,17 @@
+import { Semaphore } from "slotkeeper";
 import { DatabaseError, isConflict } from "../store/database-error.ts";
-import { HostLanes, type HostRequest } from "../store/host-lanes.ts";
 import type { FunctionCaller, NamedArguments } from "../store/sql-store.ts";
 import { parseBaseUrl } from "./base-url.ts";
 import { failureOfFetch, failureOfReply, isCut, PostgrestFailure } from "./postgrest-failure.ts";
+import type { PostgrestStoreOptions } from "./postgrest-store.ts";
 
-export interface PostgrestApiOptions {
-  readonly baseUrl: string;
-  readonly authHeader: string | undefined;
-  /** One of PostgREST's `db-schemas`. Undefined: the first one. */
-  readonly schema: string | undefined;
-  /** How long a call may take. */
-  readonly timeoutMs: number;
-}
+const DEFAULTS = { timeoutMs: 5_000 } as const;
 
 /**
  * After an outage every host makes a call at the same time. PostgREST queues the calls beyond its pool; this limits the
  * sockets.
  */
 export const CALLS_AT_ONCE = 100;
-
-/** The host is the PostgREST server: all requests are in one lane. */
-type RpcRequest = HostRequest & { readonly name: string; readonly body: string };
 
 /**
  * Calls the functions of a schema through PostgREST: `POST {baseUrl}/rpc/{function}` with the arguments as a JSON
@@ -36,19 +27,16 @@ export class PostgrestApi implements FunctionCaller {
   readonly #baseUrl: string;
   readonly #headers: Headers;
   readonly #timeoutMs: number;
-  readonly #lanes: HostLanes<RpcRequest, unknown>;
+  readonly #calls = new Semaphore(CALLS_AT_ONCE);
   readonly #open = new Set<AbortController>();
 
   /** Throws a `TypeError` for an invalid address or header. */
-  constructor({ baseUrl, authHeader, schema, timeoutMs }: PostgrestApiOptions) {
+  constructor({ baseUrl, authHeader, schema, timeoutMs = DEFAULTS.timeoutMs }: PostgrestStoreOptions) {
     this.#baseUrl = parseBaseUrl(baseUrl);
     this.#headers = new Headers({ Accept: "application/json", "Content-Type": "application/json" });
     if (authHeader !== undefined) setHeader(this.#headers, "Authorization", authHeader, "authHeader");
     if (schema !== undefined) setHeader(this.#headers, "Content-Profile", schema, "schema");
     this.#timeoutMs = timeoutMs;
-    const limits = { perHost: CALLS_AT_ONCE, inAll: CALLS_AT_ONCE, stuck: CALLS_AT_ONCE, together: 1 };
-    const send = async ([request]: readonly RpcRequest[]) => [await this.#send(request as RpcRequest)];
-    this.#lanes = new HostLanes(limits, { send, isStuck: () => false });
   }
 
   async call(name: string, given: NamedArguments): Promise<unknown> {
@@ -69,10 +57,10 @@ export class PostgrestApi implements FunctionCaller {
   }
 
   #request(name: string, body: string): Promise<unknown> {
-    return this.#lanes.run({ host: this.#baseUrl, isShareable: false, name, body });
+    return this.#calls.run(() => this.#send(name, body));
   }
 
-  async #send({ name, body }: RpcRequest): Promise<unknown> {
+  async #send(name: string, body: string): Promise<unknown> {
     const controller = new AbortController();
     const { signal } = controller;
     this.#open.add(controller);

@@ -15,8 +15,6 @@ export interface PostgrestStoreOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-const DEFAULTS = { timeoutMs: 5_000 } as const;
-
 /**
  * The store of a fleet whose instances use the database through PostgREST. It calls the same functions as
  * `PostgresStore`, so both may be used on one database at the same time. PostgREST cannot send notifications, so a
@@ -40,8 +38,7 @@ export class PostgrestStore extends SqlStore {
    * functions, has a different version of them, or refuses the caller.
    */
   static async open(options: PostgrestStoreOptions): Promise<PostgrestStore> {
-    const { baseUrl, authHeader, schema, timeoutMs = DEFAULTS.timeoutMs } = options;
-    const store = new PostgrestStore(new PostgrestApi({ baseUrl, authHeader, schema, timeoutMs }));
+    const store = new PostgrestStore(new PostgrestApi(options));
     await store.instances();
     return store;
   }

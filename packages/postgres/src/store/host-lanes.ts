@@ -1,12 +1,4 @@
-/** How many calls may run at once, and how many hosts may share one. */
-export interface LaneLimits {
-  readonly perHost: number;
-  readonly inAll: number;
-  /** For all stuck hosts together. */
-  readonly stuck: number;
-  /** The most requests of one call. */
-  readonly together: number;
-}
+import { isLocked } from "./database-error.ts";
 
 /** Something that the store asks the database about one host. */
 export interface HostRequest {
@@ -15,16 +7,11 @@ export interface HostRequest {
   readonly isShareable: boolean;
 }
 
-/** How the lanes reach the database. */
-export interface LaneTransport<Request, Reply> {
-  /**
-   * Sends requests of different hosts in one call, in the order of the hosts. If the call fails, all of them have
-   * failed, or their outcome is not known.
-   */
-  send(requests: readonly Request[]): Promise<readonly Reply[]>;
-  /** Whether the error means that another program keeps the host locked. */
-  isStuck(error: unknown): boolean;
-}
+/**
+ * Sends requests of different hosts in one call, in the order of the hosts. If the call fails, all of them have failed, or
+ * their outcome is not known.
+ */
+type Send<Request, Reply> = (requests: readonly Request[]) => Promise<readonly Reply[]>;
 
 interface Waiting<Request, Reply> {
   readonly request: Request;
@@ -47,6 +34,15 @@ interface Running<Request, Reply> {
   readonly startedAt: number;
 }
 
+/** How many calls for one host may run at once. The engine needs only one commit and one read. */
+const CALLS_PER_HOST = 2;
+/** How many calls all locked hosts may have together: enough to find out when one of them is free. */
+const STUCK_CALLS = 3;
+/**
+ * How many requests may share a call. They are one transaction, so each of them takes as long as all. More of them save
+ * little.
+ */
+const REQUESTS_PER_CALL = 16;
 /** A stuck host without calls for this long is removed. Its next call shows whether it is still stuck. */
 const IDLE_MS = 30_000;
 /** Calls take milliseconds. A call that runs longer than this may be waiting for a lock. */
@@ -57,21 +53,23 @@ const SLOW_MS = 250;
  * service and the database more than most requests, so a service with many hosts is faster if they share calls. Hosts
  * whose rows another program keeps locked must not use up the connections (P7).
  *
- * LANE1 A host has at most `perHost` requests in progress, and all hosts together at most `inAll` calls. There are more
+ * LANE1 A host has at most `#perHost` requests in progress, and all hosts together at most `#inAll` calls. There are more
  *   connections, for calls that belong to no host.
  * LANE2 A host is stuck while one of its calls is slow. After an error that means "locked", it stays stuck until a call
- *   succeeds or until it had no calls for `IDLE_MS`. All stuck hosts together have at most `stuck` calls, regardless
+ *   succeeds or until it had no calls for `IDLE_MS`. All stuck hosts together have at most `#stuck` calls, regardless
  *   of their number. Before they are known to be stuck they may have more, until those calls fail.
  * LANE3 The requests of a host are sent in order. Hosts take turns, and hosts that are not stuck go first.
- * LANE4 Shareable requests that are made in one job, or that waited, share calls of at most `together` requests. A
+ * LANE4 Shareable requests that are made in one job, or that waited, share calls of at most `REQUESTS_PER_CALL`. A
  *   request for a stuck host is sent alone. If a call with several requests fails, each is sent again, alone. So one
  *   host cannot make the requests of the others fail.
- * Cost: O(1) for each request, and for each shared call a pass over the waiting hosts until it is full; O(inAll) if a
+ * Cost: O(1) for each request, and for each shared call a pass over the waiting hosts until it is full; O(#inAll) if a
  *   stuck host waits.
  */
 export class HostLanes<Request extends HostRequest, Reply> {
-  readonly #limits: LaneLimits;
-  readonly #transport: LaneTransport<Request, Reply>;
+  readonly #perHost: number;
+  readonly #inAll: number;
+  readonly #stuck: number;
+  readonly #send: Send<Request, Reply>;
   readonly #lanes = new Map<string, Lane<Request, Reply>>();
   /** Stuck hosts without calls, with the time since then; oldest first. */
   readonly #idle = new Map<string, number>();
@@ -84,19 +82,20 @@ export class HostLanes<Request extends HostRequest, Reply> {
   #waits = 0;
   #isAdvancing = false;
 
-  constructor(limits: LaneLimits, transport: LaneTransport<Request, Reply>) {
-    this.#limits = limits;
-    this.#transport = transport;
+  /**
+   * `calls`: how many calls can be made at once. One of them is reserved for beats and checks, which belong to no host.
+   * With few calls, stuck hosts get at most half of them.
+   */
+  constructor(calls: number, send: Send<Request, Reply>) {
+    this.#inAll = Math.max(1, calls - 1);
+    this.#perHost = Math.min(CALLS_PER_HOST, this.#inAll);
+    this.#stuck = Math.max(1, Math.min(STUCK_CALLS, Math.floor(this.#inAll / 2)));
+    this.#send = send;
   }
 
   /** Requests that wait for their turn: now, and in total. */
   get counts(): { readonly waiting: number; readonly waits: number } {
     return { waiting: this.#waiting, waits: this.#waits };
-  }
-
-  /** The number of hosts in memory: those with requests, and stuck ones. */
-  get hosts(): number {
-    return this.#lanes.size;
   }
 
   /** Sends a request when its lane has room: at the end of this job at the earliest (LANE4). */
@@ -134,28 +133,27 @@ export class HostLanes<Request extends HostRequest, Reply> {
   }
 
   #hasRoom(lane: Lane<Request, Reply>): boolean {
-    if (lane.running >= this.#limits.perHost || this.#running.size >= this.#limits.inAll) return false;
-    return !this.#isHeld(lane) || this.#countHeld() < this.#limits.stuck;
+    if (lane.running >= this.#perHost || this.#running.size >= this.#inAll) return false;
+    return !this.#isHeld(lane) || this.#countHeld() < this.#stuck;
   }
 
   /** Puts the lane into the queue of its next request, behind the other hosts. */
   #line(lane: Lane<Request, Reply>): void {
     this.#ready.delete(lane);
     this.#held.delete(lane);
-    if (lane.waiting.length === 0 || lane.running >= this.#limits.perHost) return;
+    if (lane.waiting.length === 0 || lane.running >= this.#perHost) return;
     (this.#isHeld(lane) ? this.#held : this.#ready).add(lane);
   }
 
   /** Starts what has room. */
   #advance(): void {
     this.#isAdvancing = false;
-    const { inAll, stuck } = this.#limits;
-    while (this.#ready.size > 0 && this.#running.size < inAll) {
+    while (this.#ready.size > 0 && this.#running.size < this.#inAll) {
       const lanes = this.#nextTogether();
       if (lanes.length > 0) void this.#start(lanes);
     }
     for (const lane of this.#held) {
-      if (this.#running.size >= inAll || this.#countHeld() >= stuck) return;
+      if (this.#running.size >= this.#inAll || this.#countHeld() >= this.#stuck) return;
       void this.#start([lane]);
     }
   }
@@ -167,7 +165,7 @@ export class HostLanes<Request extends HostRequest, Reply> {
       if (this.#isHeld(lane)) this.#line(lane);
       else if (isShareable(lane)) lanes.push(lane);
       else if (lanes.length === 0) return [lane];
-      if (lanes.length === this.#limits.together) break;
+      if (lanes.length === REQUESTS_PER_CALL) break;
     }
     return lanes.sort((a, b) => (a.host < b.host ? -1 : 1));
   }
@@ -178,7 +176,7 @@ export class HostLanes<Request extends HostRequest, Reply> {
     this.#running.add(running);
     const sent = lanes.map((lane) => this.#take(lane));
     try {
-      const replies = await this.#transport.send(sent.map(({ request }) => request));
+      const replies = await this.#send(sent.map(({ request }) => request));
       sent.forEach(({ resolve }, at) => resolve(replies[at] as Reply));
       for (const lane of lanes) lane.isStuck = false;
     } catch (error) {
@@ -205,7 +203,7 @@ export class HostLanes<Request extends HostRequest, Reply> {
   #fail(lanes: readonly Lane<Request, Reply>[], sent: readonly Waiting<Request, Reply>[], error: unknown): void {
     const [first] = sent as [Waiting<Request, Reply>];
     if (lanes.length === 1) {
-      (lanes[0] as Lane<Request, Reply>).isStuck ||= this.#transport.isStuck(error);
+      (lanes[0] as Lane<Request, Reply>).isStuck ||= isLocked(error);
       first.reject(error);
       return;
     }

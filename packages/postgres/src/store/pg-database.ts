@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import type { StoreGauges } from "@slotkeeper/queue";
 import { escapeIdentifier } from "pg";
 import { assertSchema } from "../migrate/migrate.ts";
-import { SchemaError } from "../migrate/schema-error.ts";
+import { SchemaError } from "../migrate/schema-state.ts";
 import { type ConnectionOptions, Connections } from "./connections.ts";
 import { DatabaseError, isConflict, isLostStatement } from "./database-error.ts";
 import type { FunctionCaller, NamedArguments } from "./sql-store.ts";
@@ -21,17 +20,13 @@ export interface PgDatabaseOptions extends ConnectionOptions {
  */
 export class PgDatabase implements FunctionCaller {
   readonly schema: string;
-  readonly #connections: Connections;
+  readonly connections: Connections;
   readonly #statements = new Map<string, { readonly name: string; readonly text: string }>();
   #isPrepared = true;
 
   constructor({ schema, ...options }: PgDatabaseOptions) {
     this.schema = schema;
-    this.#connections = new Connections(options);
-  }
-
-  get gauges(): NonNullable<StoreGauges["pool"]> {
-    return this.#connections.gauges;
+    this.connections = new Connections(options);
   }
 
   /** Rejects with a `DatabaseError`. */
@@ -51,20 +46,16 @@ export class PgDatabase implements FunctionCaller {
   /** Throws a `SchemaError` unless the schema has this version. */
   async check(): Promise<void> {
     try {
-      await this.#connections.run((client) => assertSchema(client, this.schema));
+      await this.connections.run((client) => assertSchema(client, this.schema));
     } catch (error) {
       throw error instanceof SchemaError ? error : new DatabaseError("connect", error);
     }
   }
 
-  async close(): Promise<void> {
-    await this.#connections.close();
-  }
-
   async #query(name: string, given: NamedArguments, values: unknown[]): Promise<unknown> {
     const { name: prepared, text } = this.#statementOf(name, given);
     const query = this.#isPrepared ? { name: prepared, text, values } : { text, values };
-    const { rows } = await this.#connections.run((client) => client.query<{ reply: unknown }>(query));
+    const { rows } = await this.connections.run((client) => client.query<{ reply: unknown }>(query));
     return rows[0]?.reply;
   }
 

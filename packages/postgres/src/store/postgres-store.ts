@@ -53,7 +53,7 @@ export class PostgresStore extends SqlStore {
     try {
       await database.check();
     } catch (error) {
-      await database.close();
+      await database.connections.close();
       throw error;
     }
     return new PostgresStore(database, poolSize, new NoticeListener(options.listenDsn ?? dsn, schema));
@@ -90,12 +90,12 @@ export class PostgresStore extends SqlStore {
   /** Numbers for the metrics: calls, connections, and whether notifications arrive. */
   override get gauges(): Port.StoreGauges {
     const { isUp, losses } = this.#listener;
-    return { ...super.gauges, pool: this.#database.gauges, listener: { isUp, losses } };
+    return { ...super.gauges, pool: this.#database.connections.gauges, listener: { isUp, losses } };
   }
 
   /** Ends all connections. */
   async close(): Promise<void> {
     this.#listener.close();
-    await this.#database.close();
+    await this.#database.connections.close();
   }
 }

@@ -1,10 +1,9 @@
 import type * as Port from "@slotkeeper/queue";
-import type { StoreProblem } from "../failures/failure-table.ts";
+import { STORE_PROBLEMS, type StoreProblem } from "../failures/failure-table.ts";
 import { commitArguments } from "./commit-arguments.ts";
-import { CommitWatch, unhealthy } from "./commit-watch.ts";
-import { isBrokenPromise, isLocked } from "./database-error.ts";
+import { DatabaseError, isBrokenPromise } from "./database-error.ts";
 import { decodeCommitReply, decodeReply, decodeRows } from "./decode.ts";
-import { HostLanes, type HostRequest, type LaneLimits } from "./host-lanes.ts";
+import { HostLanes, type HostRequest } from "./host-lanes.ts";
 
 /** Arguments by name. Objects are sent as JSON, arrays as arrays. */
 export type NamedArguments = { readonly [name: string]: unknown };
@@ -21,28 +20,6 @@ export interface FunctionCaller {
  */
 export const SCHEMA_NUMBER = 1;
 
-/** How many calls for one host may run at once. The engine needs only one commit and one read. */
-const CALLS_PER_HOST = 2;
-
-/** How many calls all locked hosts may have together: enough to find out when one of them is free. */
-const STUCK_CALLS = 3;
-
-/**
- * One call is reserved for beats and checks, which belong to no host. With a small pool, stuck hosts get at most half
- * of it.
- */
-function laneLimits(calls: number): LaneLimits {
-  const inAll = Math.max(1, calls - 1);
-  const stuck = Math.max(1, Math.min(STUCK_CALLS, Math.floor(inAll / 2)));
-  return { perHost: Math.min(CALLS_PER_HOST, inAll), inAll, stuck, together: COMMITS_PER_CALL };
-}
-
-/**
- * How many commits may share a call. They are one transaction, so each of them takes as long as all. More of them save
- * little.
- */
-const COMMITS_PER_CALL = 16;
-
 /** Cleanup locks each host for a moment. A small batch keeps that to milliseconds. */
 const HOSTS_AT_A_TIME = 50;
 
@@ -53,6 +30,32 @@ type Asked = HostRequest &
     | { readonly kind: "commit"; readonly commit: Port.Commit }
   );
 type Reply = Port.ReadReply | Port.CommitReply;
+
+/** How long a failed commit counts. The engine repeats it every poll interval, so a commit that keeps failing stays recent. */
+const FAILURE_COUNTS_MS = 2_000;
+
+/**
+ * Watches the results of commits. A separate check cannot find a full disk, or a rule that refuses some rows. Failures
+ * that affect only one host do not count, and neither do failures with an unknown cause, which may come from the data
+ * of one host.
+ */
+class CommitWatch {
+  #failure: { readonly error: DatabaseError; readonly at: number } | undefined;
+
+  get failure(): DatabaseError | undefined {
+    const { error, at = 0 } = this.#failure ?? {};
+    return performance.now() - at < FAILURE_COUNTS_MS ? error : undefined;
+  }
+
+  succeeded(): void {
+    this.#failure = undefined;
+  }
+
+  failed(error: unknown): void {
+    if (!(error instanceof DatabaseError) || error.isOfHost || error.problem === "STORE_FAILED") return;
+    this.#failure = { error, at: performance.now() };
+  }
+}
 
 /**
  * The store interface on the SQL functions of `sql/0004_store.sql`. Only this file knows their names and arguments. A
@@ -68,8 +71,7 @@ export abstract class SqlStore implements Port.HostStore {
   /** `calls`: how many calls the caller can make at once. */
   protected constructor(caller: FunctionCaller, calls: number) {
     this.#caller = caller;
-    const send = (asked: readonly Asked[]) => this.#send(asked);
-    this.#lanes = new HostLanes(laneLimits(calls), { send, isStuck: isLocked });
+    this.#lanes = new HostLanes(calls, (asked) => this.#send(asked));
   }
 
   abstract watch(instance: string, listener: (notice: Port.CommitNotice) => void): () => void;
@@ -194,4 +196,11 @@ export abstract class SqlStore implements Port.HostStore {
   #call(name: string, given: NamedArguments): Promise<unknown> {
     return this.#caller.call(name, { p_schema: SCHEMA_NUMBER, ...given });
   }
+}
+
+function unhealthy(error: unknown): Port.StoreHealth<StoreProblem> {
+  const { problem, state } =
+    error instanceof DatabaseError ? error : ({ problem: "STORE_FAILED", state: undefined } as const);
+  const detail = `${STORE_PROBLEMS[problem]}${state === undefined ? "" : ` (${state})`}`;
+  return { isReady: false, reason: problem, detail, error };
 }

@@ -2,8 +2,7 @@
 export * from "./answer-schemas.ts";
 export { configDocument } from "./config-document.ts";
 export { ConfigSchema } from "./config-schema.ts";
-export { FairQueueSectionSchema } from "./fair-queue-section.ts";
-export { LiveLimitsSchema } from "./live-limits.ts";
+export { FairQueueSectionSchema } from "./fair-queue-schema.ts";
 export { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 export { openApiDocument } from "./openapi.ts";
 export { PATTERNS } from "./patterns.ts";
@@ -11,6 +10,7 @@ export {
   BreakerCallSchema,
   CancelSchema,
   FirstCallSchema,
+  LiveLimitsSchema,
   PauseCallSchema,
   PollSchema,
   ReleaseSchema,

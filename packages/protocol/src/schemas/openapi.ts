@@ -1,7 +1,6 @@
 import type { TSchema } from "typebox";
 import { PROBLEMS, type ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
-import { LiveLimitsSchema } from "./live-limits.ts";
 import { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 import * as Requests from "./request-schemas.ts";
 import type { Audience } from "./route-paths.ts";
@@ -30,7 +29,7 @@ const COMPONENTS = {
   LiveState: LiveStateSchema,
   History: HistorySchema,
   Instances: InstancesSchema,
-  LiveLimits: LiveLimitsSchema,
+  LiveLimits: Requests.LiveLimitsSchema,
   BreakerCall: Requests.BreakerCallSchema,
   PauseCall: Requests.PauseCallSchema,
   Problem: Answers.ProblemSchema,

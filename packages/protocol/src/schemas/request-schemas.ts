@@ -1,4 +1,6 @@
+import type { TInteger } from "typebox";
 import { LIMITS } from "../limits.ts";
+import { HOST_LIMITS, LIVE_LIMITS, type LiveLimitKey } from "../settings/host-limits.ts";
 import { PATTERNS } from "./patterns.ts";
 import * as Type from "./type.ts";
 
@@ -37,65 +39,49 @@ const queryToken = Type.String({
 const slotToken = Type.String({ writeOnly: true, description: "the token of the slot, from the `granted` answer" });
 
 /** The body of a first call to `acquire`. */
-export const FirstCallSchema = Type.Object(
+export const FirstCallSchema = Type.partial(
   {
-    hostname: Type.Optional(hostname),
-    hostnameHash: Type.Optional(hostnameHash),
-    bucket: Type.Optional(bucket),
-    ipBucket: Type.Optional(ipBucket),
-    now: Type.Optional(now),
-    throttleTimeWindowSeconds: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: LIMITS.durationMs / 1000,
-        description: "overrides `breaker.openSeconds` for this session, up to an hour; 0 counts as absent",
-      }),
+    hostname: hostname,
+    hostnameHash: hostnameHash,
+    bucket: bucket,
+    ipBucket: ipBucket,
+    now: now,
+    throttleTimeWindowSeconds: Type.Number({
+      minimum: 0,
+      maximum: LIMITS.durationMs / 1000,
+      description: "overrides `breaker.openSeconds` for this session, up to an hour; 0 counts as absent",
+    }),
+    requestId: name(
+      LIMITS.requestIdLength,
+      "a first call with the same id continues the session, until its deadline or while it has its slot",
     ),
-    requestId: Type.Optional(
-      name(
-        LIMITS.requestIdLength,
-        "a first call with the same id continues the session, until its deadline or while it has its slot",
-      ),
-    ),
-    waitMs: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        description:
-          "how long this call waits for a slot, at most `pollWindowMs`; 0 or absent: it does not wait and is never granted",
-      }),
-    ),
-    width: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: LIMITS.slots,
-        description: "number of slots that the request needs; they are granted together; absent: 1",
-      }),
-    ),
-    cost: Type.Optional(
-      Type.recordOf(Type.Number({ minimum: 0 }), {
-        description: "what the request costs of the host's budgets, by name; a budget that is not named: its default",
-      }),
-    ),
-    keys: Type.Optional(
-      Type.recordOf(name(LIMITS.keyValueLength, "value of the key"), {
-        description: "values for the host's keys, by name; requests with the same value share its limits",
-      }),
-    ),
-    class: Type.Optional(name(LIMITS.classLength, "class of the request, one of the host's; absent: `default`")),
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: LIMITS.slots,
-        description: "number of slots of a named semaphore (only with `sem:…`)",
-      }),
-    ),
-    maxWaitMs: Type.Optional(
-      Type.Number({
-        exclusiveMinimum: 0,
-        maximum: LIMITS.durationMs,
-        description: "longest wait for a named semaphore (only with `sem:…`)",
-      }),
-    ),
+    waitMs: Type.Number({
+      minimum: 0,
+      description:
+        "how long this call waits for a slot, at most `pollWindowMs`; 0 or absent: it does not wait and is never granted",
+    }),
+    width: Type.Integer({
+      minimum: 1,
+      maximum: LIMITS.slots,
+      description: "number of slots that the request needs; they are granted together; absent: 1",
+    }),
+    cost: Type.recordOf(Type.Number({ minimum: 0 }), {
+      description: "what the request costs of the host's budgets, by name; a budget that is not named: its default",
+    }),
+    keys: Type.recordOf(name(LIMITS.keyValueLength, "value of the key"), {
+      description: "values for the host's keys, by name; requests with the same value share its limits",
+    }),
+    class: name(LIMITS.classLength, "class of the request, one of the host's; absent: `default`"),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: LIMITS.slots,
+      description: "number of slots of a named semaphore (only with `sem:…`)",
+    }),
+    maxWaitMs: Type.Number({
+      exclusiveMinimum: 0,
+      maximum: LIMITS.durationMs,
+      description: "longest wait for a named semaphore (only with `sem:…`)",
+    }),
   },
   { description: "The first call. `hostname` or `hostnameHash` is required." },
 );
@@ -150,3 +136,23 @@ export const BreakerCallSchema = Type.Object(
   { state: Type.Enum(["open", "closed"], { description: "`open` lasts for `breaker.openSeconds`" }) },
   { additionalProperties: false },
 );
+
+type LiveCall = { [K in LiveLimitKey]: TInteger };
+
+/** The body of an operator's call for live limits. Unknown keys are refused, because a misspelt key would remove a limit. */
+export const LiveLimitsSchema = Type.section(
+  Object.fromEntries(LIVE_LIMITS.map(({ key }) => [key, callOf(key)])) as LiveCall,
+  {
+    description: "All live limits of the host. A limit that is absent here returns to its configured value.",
+  },
+);
+
+function callOf(key: LiveLimitKey) {
+  const limit = HOST_LIMITS[key];
+  const isOffAt0 = "isOffAt0" in limit;
+  return Type.Integer({
+    minimum: "min" in limit ? limit.min : 0,
+    maximum: LIMITS.slots,
+    description: isOffAt0 ? "0: no limit; absent: the configured value" : "absent: the configured value",
+  });
+}

@@ -1,7 +1,6 @@
 import type { TSchema } from "typebox";
 import type { ProblemCode } from "../problems.ts";
 import * as Answers from "./answer-schemas.ts";
-import { LiveLimitsSchema } from "./live-limits.ts";
 import { HistorySchema, InstancesSchema, LiveStateSchema } from "./live-schemas.ts";
 import * as Requests from "./request-schemas.ts";
 import { ROUTE_PATHS, type RouteName, type RoutePath } from "./route-paths.ts";
@@ -33,10 +32,8 @@ const NEW_HOST = {
   new: "`true`: accept a host that has not been used yet; otherwise an unknown host is 404",
 } as const;
 
-/** The HTTP contract. The server serves exactly these routes, and the OpenAPI document lists exactly these. */
-export const ROUTES = {
+const ABOUT_ROUTES: { readonly [name in RouteName]: Omit<Route, keyof RoutePath> } = {
   acquire: {
-    ...ROUTE_PATHS.acquire,
     summary: "Ask for a slot, or continue to wait for it",
     request: Type.Union([Requests.FirstCallSchema, Requests.PollSchema]),
     headers: { Prefer: "`wait=N`: the same as `waitMs` of N seconds, for a first call without `waitMs` (RFC 7240)" },
@@ -49,51 +46,43 @@ export const ROUTES = {
     problems: ["BAD_TOKEN", "IMPOSSIBLE", "CAPACITY_MISMATCH", "DEMAND_MISMATCH"],
   },
   release: {
-    ...ROUTE_PATHS.release,
     summary: "Release a slot",
     request: Requests.ReleaseSchema,
     answer: json(Answers.ReleasedSchema),
   },
   renew: {
-    ...ROUTE_PATHS.renew,
     summary: "Renew the lease of a slot",
     request: Requests.RenewSchema,
     answer: json(Answers.RenewedSchema),
     problems: ["SLOT_LOST", "UNAVAILABLE"],
   },
   cancel: {
-    ...ROUTE_PATHS.cancel,
     summary: "End a session; gives back its place, or its slot soon after the grant",
     request: Requests.CancelSchema,
     answer: json(Answers.CanceledSchema),
     problems: ["BAD_TOKEN"],
   },
   report: {
-    ...ROUTE_PATHS.report,
     summary: "Report an answer of the upstream to the circuit breaker",
     request: Requests.ReportSchema,
     answer: json(Answers.OkSchema),
     problems: ["UNAVAILABLE"],
   },
   health: {
-    ...ROUTE_PATHS.health,
     summary: "Name, version and configuration of the instance, in headers",
     answer: done,
   },
   refresh: {
-    ...ROUTE_PATHS.refresh,
     summary: "Read the configuration again; sessions survive",
     answer: done,
     problems: ["BAD_CONFIG", "CONTROLLER_UNREACHABLE"],
   },
   flush: {
-    ...ROUTE_PATHS.flush,
     summary: "Clean up sessions and store now, and push the counts to the control plane",
     answer: done,
     problems: ["UNAVAILABLE", "CONTROLLER_UNREACHABLE"],
   },
   state: {
-    ...ROUTE_PATHS.state,
     summary: "Hosts with their buckets, sessions and slots, in pages",
     query: {
       offset: "number of hosts to skip",
@@ -106,34 +95,29 @@ export const ROUTES = {
     problems: ["BAD_FIELDS", "UNAVAILABLE"],
   },
   history: {
-    ...ROUTE_PATHS.history,
     summary: "The last 15 minutes, of all hosts or of one",
     texts: { host: "name or key of one host; absent: all hosts", ...BY_KEY },
     answer: json(HistorySchema),
     problems: ["BAD_FIELDS"],
   },
   instances: {
-    ...ROUTE_PATHS.instances,
     summary: "The live instances of the fleet",
     answer: json(InstancesSchema),
     problems: ["UNAVAILABLE"],
   },
   events: {
-    ...ROUTE_PATHS.events,
     summary: "Changes, as server-sent events",
     answer: { status: 200, type: "text/event-stream", schema: LiveStateSchema },
     problems: ["NOT_READY"],
   },
   limits: {
-    ...ROUTE_PATHS.limits,
     summary: "Set the live limits of a host, in the whole fleet",
     texts: NEW_HOST,
-    request: LiveLimitsSchema,
+    request: Requests.LiveLimitsSchema,
     answer: done,
     problems: ["UNAVAILABLE"],
   },
   breaker: {
-    ...ROUTE_PATHS.breaker,
     summary: "Open or close the circuit breaker of a host",
     texts: NEW_HOST,
     request: Requests.BreakerCallSchema,
@@ -141,7 +125,6 @@ export const ROUTES = {
     problems: ["UNAVAILABLE"],
   },
   pause: {
-    ...ROUTE_PATHS.pause,
     summary: "Pause the grants of a host, or let it go on",
     texts: NEW_HOST,
     request: Requests.PauseCallSchema,
@@ -149,41 +132,39 @@ export const ROUTES = {
     problems: ["UNAVAILABLE"],
   },
   revoke: {
-    ...ROUTE_PATHS.revoke,
     summary: "Revoke a slot; its holder is refused when it renews",
     answer: done,
     problems: ["BAD_FIELDS", "UNAVAILABLE"],
   },
   livez: {
-    ...ROUTE_PATHS.livez,
     summary: "Whether the process runs",
     answer: json(Answers.AliveSchema),
   },
   readyz: {
-    ...ROUTE_PATHS.readyz,
     summary: "Whether slots can be granted, and if not, why",
     answer: json(Answers.ReadySchema),
     problems: ["NOT_READY"],
   },
   metrics: {
-    ...ROUTE_PATHS.metrics,
     summary: "Metrics, in the Prometheus text format",
     answer: { status: 200, type: "text/plain" },
   },
   openapi: {
-    ...ROUTE_PATHS.openapi,
     summary: "This document",
     answer: json(Type.Object({ openapi: Type.String() })),
   },
   home: {
-    ...ROUTE_PATHS.home,
     summary: "The dashboard",
     answer: { status: 200, type: "text/html" },
   },
   asset: {
-    ...ROUTE_PATHS.asset,
     summary: "A file of the dashboard",
     answer: { status: 200 },
     problems: ["NOT_FOUND"],
   },
-} as const satisfies Record<RouteName, Route>;
+};
+
+/** The HTTP contract. The server serves exactly these routes, and the OpenAPI document lists exactly these. */
+export const ROUTES = Object.fromEntries(
+  Object.entries(ABOUT_ROUTES).map(([name, about]) => [name, { ...ROUTE_PATHS[name as RouteName], ...about }]),
+) as { readonly [name in RouteName]: Route };

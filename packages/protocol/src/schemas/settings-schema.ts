@@ -1,4 +1,4 @@
-import type { TArray, TBoolean, TEnum, TInteger, TNumber, TOptional, TUnsafe } from "typebox";
+import type { TArray, TBoolean, TEnum, TInteger, TNumber, TUnsafe } from "typebox";
 import type { Setting, Settings, ValueOf } from "../settings/setting.ts";
 import { PATTERNS } from "./patterns.ts";
 import * as Type from "./type.ts";
@@ -17,23 +17,23 @@ type SchemaOf<S extends Setting> = S extends { readonly orBudget: true }
         ? TArray<TInteger>
         : TNumber;
 
-type PropertiesOf<T extends Settings> = { [K in keyof T]: TOptional<SchemaOf<T[K]>> };
+type PropertiesOf<T extends Settings> = { [K in keyof T]: SchemaOf<T[K]> };
 
-/** A table of settings as the properties of an object, all of them optional. */
+/** A table of settings as the properties of an object. */
 export function propertiesOf<T extends Settings>(table: T): PropertiesOf<T> {
-  const properties = Object.entries(table).map(([key, setting]) => [key, Type.Optional(schemaOf(setting))]);
+  const properties = Object.entries(table).map(([key, setting]) => [key, schemaOf(setting)]);
   return Object.fromEntries(properties) as PropertiesOf<T>;
 }
 
 /** The other names of a table's settings, as properties. `aliasOf` is the setting that each of them sets. */
-export function aliasesOf(table: Settings): { [alias: string]: TOptional<TNumber> } {
+export function aliasesOf(table: Settings): { [alias: string]: TNumber } {
   const aliases = Object.entries(table).flatMap(([key, setting]) => {
     const { alias } = setting as { readonly alias?: string };
     if (alias === undefined) return [];
     const { default: _, ...own } = schemaOf(setting) as TNumber & { default?: number };
-    return [[alias, Type.Optional({ ...own, aliasOf: key, description: `the same as \`${key}\`` } as TNumber)]];
+    return [[alias, { ...own, aliasOf: key, description: `the same as \`${key}\`` }]];
   });
-  return Object.fromEntries(aliases) as { [alias: string]: TOptional<TNumber> };
+  return Object.fromEntries(aliases) as { [alias: string]: TNumber };
 }
 
 function schemaOf(setting: Setting) {

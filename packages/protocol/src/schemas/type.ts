@@ -68,6 +68,22 @@ function object<P extends TProperties>(properties: P, options?: TObjectOptions):
   return make({ type: "object", ...(required.length === 0 ? {} : { required }), properties }, options);
 }
 
+/** An object whose properties may all be absent. */
+export function partial<P extends TProperties>(
+  properties: P,
+  options?: TObjectOptions,
+): TObject<{ [K in keyof P]: TOptional<P[K]> }> {
+  return make({ type: "object", properties }, options);
+}
+
+/** An object of known keys, each of which may be absent. */
+export function section<P extends TProperties>(
+  properties: P,
+  options?: TObjectOptions,
+): TObject<{ [K in keyof P]: TOptional<P[K]> }> {
+  return partial(properties, { additionalProperties: false, ...options });
+}
+
 function array<S extends TSchema>(items: S, options?: TArrayOptions): TArray<S> {
   return make({ type: "array", items }, options);
 }

@@ -1,5 +1,5 @@
 import type { Settings } from "./setting.ts";
-import { isRecord, isWithin, nameProblems, numberExpected } from "./setting-checks.ts";
+import { expected, nameProblems, numberProblems, tableProblems } from "./setting-checks.ts";
 
 /**
  * The keys of one budget in `budgets`, of `fairQueue`, a host or a key. The bounds keep levels and times exact: the level of a
@@ -76,13 +76,7 @@ export function resolveBudgets(
 
 /** What is wrong with the budgets of a configuration, as a sentence each, with the path of the key. */
 export function budgetProblems(budgets: unknown, path: string, most: number): string[] {
-  if (!isRecord(budgets)) return [`Expected \`${path}\` to be an object of budgets, got ${JSON.stringify(budgets)}`];
-  const names = Object.keys(budgets);
-  const many = names.length > most ? [`Expected \`${path}\` to have at most ${most} budgets, got ${names.length}`] : [];
-  return [
-    ...many,
-    ...Object.entries(budgets).flatMap(([name, budget]) => budgetProblem(name, budget, `${path}.${name}`)),
-  ];
+  return tableProblems(budgets, path, "budgets", most, budgetProblem);
 }
 
 function budgetProblem(name: string, budget: unknown, path: string): string[] {
@@ -94,25 +88,17 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
     shadow = false,
     ...unknown
   } = Object(budget) as { [key: string]: unknown };
-  const expected = (field: string, text: string, value: unknown, isOk: boolean) =>
-    isOk ? [] : [`Expected \`${path}.${field}\` to be ${text}, got ${JSON.stringify(value)}`];
-  const bounded = (field: "limit" | "perSeconds" | "burst", value: unknown) =>
-    expected(field, numberExpected(BUDGET_SETTINGS[field]), value, isWithin(BUDGET_SETTINGS[field], value));
+  const isPayable = Number.isFinite(cost) && (cost as number) >= 0 && !((cost as number) > (burst as number));
   return [
     ...nameProblems(name, path),
     ...(name === SLOTS_QUOTA
       ? [`Expected the name \`${path}\` to be another one: the header RateLimit has it for the slots`]
       : []),
     ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
-    ...bounded("limit", limit),
-    ...bounded("perSeconds", perSeconds),
-    ...bounded("burst", burst),
-    ...expected(
-      "default",
-      "a number from 0 to `burst`",
-      cost,
-      Number.isFinite(cost) && (cost as number) >= 0 && !((cost as number) > (burst as number)),
-    ),
-    ...expected("shadow", "true or false", shadow, typeof shadow === "boolean"),
+    ...numberProblems(BUDGET_SETTINGS.limit, `${path}.limit`, limit),
+    ...numberProblems(BUDGET_SETTINGS.perSeconds, `${path}.perSeconds`, perSeconds),
+    ...numberProblems(BUDGET_SETTINGS.burst, `${path}.burst`, burst),
+    ...expected(isPayable, `${path}.default`, "a number from 0 to `burst`", cost),
+    ...expected(typeof shadow === "boolean", `${path}.shadow`, "true or false", shadow),
   ];
 }

@@ -1,7 +1,7 @@
 import { LIMITS } from "../limits.ts";
 import { budgetOfOrder } from "./budget-settings.ts";
 import type { Settings } from "./setting.ts";
-import { isAbsent, isRecord, isWithin, nameProblems, numberExpected } from "./setting-checks.ts";
+import { expected, isAbsent, isRecord, nameProblems, numberProblems, tableProblems } from "./setting-checks.ts";
 
 /** The weight of a bucket or a class. Sums of much larger or smaller ones would lose their fractions. */
 export const WEIGHT = { type: "number", unit: "count", min: 0.001, max: 1_000_000, default: 1 } as const;
@@ -61,30 +61,19 @@ export function sumOfFloors(classes: ClassConfigs = {}): number {
 
 /** What is wrong with the classes of a configuration, as a sentence each, with the path of the key. */
 export function classProblems(classes: unknown, path: string): string[] {
-  if (!isRecord(classes)) return [`Expected \`${path}\` to be an object of classes, got ${JSON.stringify(classes)}`];
-  const count = Object.keys(classes).length;
-  return [
-    ...(count > LIMITS.classes ? [`Expected \`${path}\` to have at most ${LIMITS.classes} classes, got ${count}`] : []),
-    ...Object.entries(classes).flatMap(([name, one]) => classProblem(name, one, `${path}.${name}`)),
-  ];
+  return tableProblems(classes, path, "classes", LIMITS.classes, classProblem);
 }
 
 function classProblem(name: string, given: unknown, path: string): string[] {
-  if (!isRecord(given)) return [`Expected \`${path}\` to be an object, got ${JSON.stringify(given)}`];
+  if (!isRecord(given)) return expected(false, path, "an object", given);
   const { weight: _, floor, ceiling, ...unknown } = given;
-  const expected = (field: keyof typeof CLASS_SETTINGS) =>
-    isAbsent(given[field]) || isWithin(CLASS_SETTINGS[field], given[field])
-      ? []
-      : [
-          `Expected \`${path}.${field}\` to be ${numberExpected(CLASS_SETTINGS[field])}, got ${JSON.stringify(given[field])}`,
-        ];
   const isBelow = typeof floor === "number" && typeof ceiling === "number" && ceiling < floor;
   return [
     ...nameProblems(name, path),
     ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
-    ...expected("weight"),
-    ...expected("floor"),
-    ...expected("ceiling"),
+    ...Object.entries(CLASS_SETTINGS).flatMap(([field, setting]) =>
+      isAbsent(given[field]) ? [] : numberProblems(setting, `${path}.${field}`, given[field]),
+    ),
     ...(isBelow ? [`Expected \`${path}.ceiling\` to be at least \`floor\` (${floor}), got ${ceiling}`] : []),
   ];
 }

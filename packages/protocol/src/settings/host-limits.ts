@@ -5,7 +5,7 @@ import type { Setting, ValueOf } from "./setting.ts";
  * declares them. A new limit is a row here, its meaning in `about.ts`, and the rule that reads it from the host's policy; made from
  * the row are
  *   - the schema, its defaults and bounds, `--print-config` and environment variables (`schemas/fair-queue-schema.ts`)
- *   - what operators may set live, over HTTP and in the state view (`schemas/live-limits.ts`)
+ *   - what operators may set live, over HTTP and in the state view (`schemas/request-schemas.ts`, `state-schema.ts`)
  *   - the checks, defaults and policy of the engine (`queue/src/options-check.ts`, `queue/src/host-policy.ts`)
  *   - the rows of `docs/reference/config.md`
  */
@@ -20,18 +20,8 @@ type HostLimits = { readonly [key: string]: Setting & HostLimit };
 
 /** The keys of `fairQueue` that hosts may override. In stores: `limits -> 'policy' -> field`. */
 export const HOST_LIMITS = {
-  minSlotHoldMs: {
-    field: "minHoldMs",
-    type: "number",
-    unit: "milliseconds",
-    min: 0,
-    default: 0,
-  },
-  smoothReleaseIntervalMs: {
-    field: "smoothMs",
-    type: "number",
-    unit: "milliseconds",
-  },
+  minSlotHoldMs: { field: "minHoldMs", type: "number", unit: "milliseconds", min: 0, default: 0 },
+  smoothReleaseIntervalMs: { field: "smoothMs", type: "number", unit: "milliseconds" },
   maxSlotPerHost: {
     field: "slots",
     type: "integer",
@@ -50,20 +40,8 @@ export const HOST_LIMITS = {
     defaultAt: "zero",
     isLive: true,
   },
-  maxWaitersPerIp: {
-    field: "waitersPerBucket",
-    type: "integer",
-    unit: "count",
-    default: 0,
-    isOffAt0: true,
-  },
-  maxWaitersPerHost: {
-    field: "waiters",
-    type: "integer",
-    unit: "count",
-    default: 50,
-    isOffAt0: true,
-  },
+  maxWaitersPerIp: { field: "waitersPerBucket", type: "integer", unit: "count", default: 0, isOffAt0: true },
+  maxWaitersPerHost: { field: "waiters", type: "integer", unit: "count", default: 50, isOffAt0: true },
   zombieTimeoutSeconds: {
     field: "leaseMs",
     type: "number",
@@ -73,88 +51,22 @@ export const HOST_LIMITS = {
     defaultAt: "zero or less",
     alias: "leaseSeconds",
   },
-  maxHoldSeconds: {
-    field: "maxHoldMs",
-    type: "number",
-    unit: "seconds",
-    above: 0,
-    default: 3600,
-  },
-  ipCooldownSeconds: {
-    field: "cooldownMs",
-    type: "number",
-    unit: "seconds",
-    min: 0,
-    default: 0,
-  },
-  order: {
-    field: "order",
-    type: "choice",
-    choices: ["slot-seconds", "fifo"],
-    orBudget: true,
-    default: "slot-seconds",
-  },
+  maxHoldSeconds: { field: "maxHoldMs", type: "number", unit: "seconds", above: 0, default: 3600 },
+  ipCooldownSeconds: { field: "cooldownMs", type: "number", unit: "seconds", min: 0, default: 0 },
+  order: { field: "order", type: "choice", choices: ["slot-seconds", "fifo"], orBudget: true, default: "slot-seconds" },
 } as const satisfies HostLimits;
 
 /** `breaker` of a host. In stores: `limits -> 'policy' -> 'breaker' -> field`. */
 export const BREAKER_LIMITS = {
-  windowSeconds: {
-    field: "windowMs",
-    type: "number",
-    unit: "seconds",
-    above: 0,
-    default: 60,
-  },
-  protectHttpCodes: {
-    field: "protectHttpCodes",
-    type: "codes",
-    default: [429, 500, 502, 503, 504],
-  },
-  errorRatioPercent: {
-    field: "errorRatioPercent",
-    type: "number",
-    unit: "percent",
-    default: 20,
-  },
-  minSamples: {
-    field: "minSamples",
-    type: "integer",
-    unit: "count",
-    default: 8,
-  },
-  fastErrorRatioPercent: {
-    field: "fastErrorRatioPercent",
-    type: "number",
-    unit: "percent",
-    default: 50,
-  },
-  fastMinSamples: {
-    field: "fastMinSamples",
-    type: "integer",
-    unit: "count",
-    default: 4,
-  },
-  consecutiveErrors: {
-    field: "consecutiveErrors",
-    type: "integer",
-    unit: "count",
-    default: 4,
-  },
-  openSeconds: {
-    field: "openMs",
-    type: "number",
-    unit: "seconds",
-    above: 0,
-    max: 3600,
-    default: 60,
-  },
-  halfOpenProbes: {
-    field: "halfOpenProbes",
-    type: "integer",
-    unit: "count",
-    min: 1,
-    default: 1,
-  },
+  windowSeconds: { field: "windowMs", type: "number", unit: "seconds", above: 0, default: 60 },
+  protectHttpCodes: { field: "protectHttpCodes", type: "codes", default: [429, 500, 502, 503, 504] },
+  errorRatioPercent: { field: "errorRatioPercent", type: "number", unit: "percent", default: 20 },
+  minSamples: { field: "minSamples", type: "integer", unit: "count", default: 8 },
+  fastErrorRatioPercent: { field: "fastErrorRatioPercent", type: "number", unit: "percent", default: 50 },
+  fastMinSamples: { field: "fastMinSamples", type: "integer", unit: "count", default: 4 },
+  consecutiveErrors: { field: "consecutiveErrors", type: "integer", unit: "count", default: 4 },
+  openSeconds: { field: "openMs", type: "number", unit: "seconds", above: 0, max: 3600, default: 60 },
+  halfOpenProbes: { field: "halfOpenProbes", type: "integer", unit: "count", min: 1, default: 1 },
 } as const satisfies HostLimits;
 
 /** A table's limits as the engine and stores have them: by field, times in milliseconds, Infinity for "no limit". */

@@ -7,7 +7,7 @@ import {
   resolveBudgets,
 } from "./budget-settings.ts";
 import type { Settings } from "./setting.ts";
-import { isAbsent, isRecord, isWithin, nameProblems, numberExpected } from "./setting-checks.ts";
+import { expected, isAbsent, isRecord, nameProblems, numberProblems, tableProblems } from "./setting-checks.ts";
 
 /** The keys of one key in `keys`, of `fairQueue` or of a host, besides `budgets` and `for`. */
 export const KEY_SETTINGS = {
@@ -94,24 +94,16 @@ export function isEnforced(key: KeyPolicy): boolean {
 
 /** What is wrong with the keys of a configuration, as a sentence each, with the path of the key. */
 export function keyProblems(keys: unknown, path: string): string[] {
-  if (!isRecord(keys)) return [`Expected \`${path}\` to be an object of keys, got ${JSON.stringify(keys)}`];
-  const count = Object.keys(keys).length;
-  return [
-    ...(count > LIMITS.keys ? [`Expected \`${path}\` to have at most ${LIMITS.keys} keys, got ${count}`] : []),
-    ...Object.entries(keys).flatMap(([name, key]) => keyProblem(name, key, `${path}.${name}`)),
-  ];
+  return tableProblems(keys, path, "keys", LIMITS.keys, keyProblem);
 }
 
 function keyProblem(name: string, key: unknown, path: string): string[] {
-  if (!isRecord(key)) return [`Expected \`${path}\` to be an object, got ${JSON.stringify(key)}`];
+  if (!isRecord(key)) return expected(false, path, "an object", key);
   const { required, shadow, for: values, ...limits } = key;
-  const flags = { required, shadow };
   return [
     ...nameProblems(name, path),
-    ...Object.entries(flags).flatMap(([flag, value]) =>
-      isAbsent(value) || typeof value === "boolean"
-        ? []
-        : [`Expected \`${path}.${flag}\` to be true or false, got ${JSON.stringify(value)}`],
+    ...Object.entries({ required, shadow }).flatMap(([flag, value]) =>
+      expected(isAbsent(value) || typeof value === "boolean", `${path}.${flag}`, "true or false", value),
     ),
     ...(name === BUCKET_KEY ? bucketProblems(key, path) : []),
     ...limitsProblems(limits, path),
@@ -133,7 +125,7 @@ function bucketProblems(key: { readonly [field: string]: unknown }, path: string
 }
 
 function valueProblems(values: unknown, path: string): string[] {
-  if (!isRecord(values)) return [`Expected \`${path}\` to be an object, got ${JSON.stringify(values)}`];
+  if (!isRecord(values)) return expected(false, path, "an object", values);
   const count = Object.keys(values).length;
   const { keyValues, keyValueLength } = LIMITS;
   return [
@@ -142,9 +134,7 @@ function valueProblems(values: unknown, path: string): string[] {
       const at = `${path}.${value}`;
       if (value === "" || Array.from(value).length > keyValueLength)
         return [`Expected the value \`${at}\` to have 1 to ${keyValueLength} characters`];
-      return isRecord(limits)
-        ? limitsProblems(limits, at)
-        : [`Expected \`${at}\` to be an object, got ${JSON.stringify(limits)}`];
+      return isRecord(limits) ? limitsProblems(limits, at) : expected(false, at, "an object", limits);
     }),
   ];
 }
@@ -153,9 +143,7 @@ function limitsProblems(limits: { readonly [field: string]: unknown }, path: str
   const { slots, budgets, ...unknown } = limits;
   return [
     ...Object.keys(unknown).map((field) => `Unknown key \`${path}.${field}\``),
-    ...(isAbsent(slots) || isWithin(KEY_SETTINGS.slots, slots)
-      ? []
-      : [`Expected \`${path}.slots\` to be ${numberExpected(KEY_SETTINGS.slots)}, got ${JSON.stringify(slots)}`]),
+    ...(isAbsent(slots) ? [] : numberProblems(KEY_SETTINGS.slots, `${path}.slots`, slots)),
     ...(isAbsent(budgets) ? [] : budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets)),
   ];
 }

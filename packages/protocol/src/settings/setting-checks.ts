@@ -2,6 +2,27 @@ import type { NumberSetting } from "./setting.ts";
 
 /** What the checks of settings share. The tables say what is allowed; these say how a problem is reported. */
 
+/** What is wrong with a value, as a sentence. Nothing, if it is as expected. */
+export function expected(isOk: boolean, path: string, expectation: string, value: unknown): string[] {
+  return isOk ? [] : [`Expected \`${path}\` to be ${expectation}, got ${JSON.stringify(value)}`];
+}
+
+/** What is wrong with a table of named things, such as budgets: with itself, then with each of them. */
+export function tableProblems(
+  table: unknown,
+  path: string,
+  things: string,
+  most: number,
+  problemsOf: (name: string, thing: unknown, path: string) => string[],
+): string[] {
+  if (!isRecord(table)) return expected(false, path, `an object of ${things}`, table);
+  const count = Object.keys(table).length;
+  return [
+    ...(count > most ? [`Expected \`${path}\` to have at most ${most} ${things}, got ${count}`] : []),
+    ...Object.entries(table).flatMap(([name, thing]) => problemsOf(name, thing, `${path}.${name}`)),
+  ];
+}
+
 /** The name of a budget, a key or a class. */
 export const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
 
@@ -25,6 +46,11 @@ export function numberExpected({ type, min, above, max }: NumberSetting): string
   const least = min !== undefined ? ` from ${min} up` : above !== undefined ? ` above ${above}` : "";
   const most = max === undefined ? "" : `, at most ${max}`;
   return type === "number" && least === "" ? `a finite number${most}` : `${what}${least}${most}`;
+}
+
+/** What is wrong with a value of the setting. */
+export function numberProblems(setting: NumberSetting, path: string, value: unknown): string[] {
+  return expected(isWithin(setting, value), path, numberExpected(setting), value);
 }
 
 /** Whether a value is an object with fields: not an array, not `null`. */
