@@ -77,7 +77,7 @@ function pairsOf<T>(values: readonly string[] | undefined, read: (text: string) 
     const at = value.indexOf("=");
     return [value.slice(0, at), read(value.slice(at + 1))] as const;
   });
-  return pairs && (Object.fromEntries(pairs) as { readonly [name: string]: T });
+  return pairs && Object.fromEntries(pairs);
 }
 
 function timeoutProblem(timeout: string | undefined): string | undefined {
