@@ -53,6 +53,16 @@ describe("changing the limits", () => {
     await seen(() => page.locator(".limits").innerText()).toContain("Limit 5 per host (default)");
   });
 
+  it("has a main button that keeps its colour under the pointer", async () => {
+    const { page } = await hostPage();
+    await page.getByRole("button", { name: "Change limits…" }).click();
+    const button = page.getByRole("button", { name: "Apply in the whole fleet" });
+    const colour = () => button.evaluate((element) => getComputedStyle(element).backgroundColor);
+    const before = await colour();
+    await button.hover();
+    expect(await colour()).toBe(before);
+  });
+
   it("shows why the service refused, and keeps the dialog open", async () => {
     const { page } = await hostPage();
     await page.route("**/api/v0/hosts/**", (route) =>

@@ -31,7 +31,9 @@ async function localState(given: string | undefined): Promise<LocalState | undef
       answer.on("end", () => resolve(JSON.parse(text) as LocalState));
     });
     // It ended at this moment because it was idle.
-    sent.on("error", ({ code }: NodeJS.ErrnoException) => (code === "ECONNRESET" ? resolve(undefined) : reject(code)));
+    sent.on("error", (error: NodeJS.ErrnoException) =>
+      error.code === "ECONNRESET" ? resolve(undefined) : reject(error),
+    );
     sent.end();
   });
 }
