@@ -22,7 +22,8 @@ export {
 } from "./store/journal/open-journal.ts";
 export { thisProcess } from "./store/journal/process-identity.ts";
 export { ProcessLock, type ProcessLockOptions } from "./store/journal/process-lock.ts";
-export { Activity, BusiestHosts } from "./telemetry/activity.ts";
+export { Activity } from "./telemetry/activity.ts";
+export { BusiestHosts } from "./telemetry/busiest-hosts.ts";
 export { HistoryRing, STEP_MS, STEPS, WAIT_BOUNDS_MS } from "./telemetry/history-ring.ts";
 export { LiveHub } from "./telemetry/live-hub.ts";
 export type { Metric } from "./telemetry/metric.ts";

@@ -4,10 +4,9 @@
  */
 export { ConfigError } from "./config/errors.ts";
 export { checkFairQueue } from "./config/fair-queue-config.ts";
+export { Access, type AccessSettings } from "./http/access.ts";
 export type { CallerContext, OperatorContext } from "./http/context.ts";
 export {
-  Access,
-  type AccessSettings,
   answering,
   type DispatchContext,
   type Handler,

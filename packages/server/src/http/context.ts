@@ -10,8 +10,9 @@ import type { LiveHub } from "../telemetry/live-hub.ts";
 import type { Presence } from "../telemetry/presence.ts";
 import type { ScrapeSources } from "../telemetry/scrape.ts";
 import type { StoreReader } from "../telemetry/store-reader.ts";
+import type { Access } from "./access.ts";
 import type { DashboardFiles } from "./dashboard.ts";
-import type { Access, DispatchContext } from "./dispatch.ts";
+import type { DispatchContext } from "./dispatch.ts";
 import type { HeldCalls, Refusals } from "./held-calls.ts";
 import type { HolderTraces } from "./holder-traces.ts";
 

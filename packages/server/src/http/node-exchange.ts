@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { LIMITS } from "@slotkeeper/protocol";
 import { newRequestId } from "../platform/node-crypto.ts";
 import { isLoopback } from "../platform/system.ts";
-import { isOwnOrigin } from "./dispatch.ts";
+import { isOwnOrigin } from "./access.ts";
 import { BaseExchange, type Body, type Exchange, type Headers, type Leaving, NO_SNIFF, parseBody } from "./exchange.ts";
 
 /** How much of a body that is too large is read and discarded, so that the caller can read why it was refused. */
