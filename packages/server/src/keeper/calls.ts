@@ -14,7 +14,8 @@ import {
   type SessionClaims,
 } from "@slotkeeper/protocol";
 import { realClock } from "slotkeeper";
-import { problemBody, refusalOf, wireAnswer } from "../http/exchange.ts";
+import { problemBody } from "../http/exchange.ts";
+import { refusalOf, wireAnswer } from "../http/wire-answer.ts";
 import { plainName } from "../queue/names.ts";
 import { systemWords } from "../words/system-words.ts";
 import type { Holder } from "./holder.ts";

@@ -11,16 +11,9 @@ import { type HostDirectory, type NamedHost, NO_HOST, namedHost } from "../../qu
 import { type FieldProblem, validator } from "../../words/validator.ts";
 import type { CallerContext } from "../context.ts";
 import type { Handler } from "../dispatch.ts";
-import {
-  badFields,
-  type Exchange,
-  fieldsOf,
-  type Headers,
-  type JsonObject,
-  refusalOf,
-  wireAnswer,
-} from "../exchange.ts";
+import { badFields, type Exchange, fieldsOf, type Headers, type JsonObject } from "../exchange.ts";
 import { rateLimitHeaders } from "../rate-limit.ts";
+import { refusalOf, wireAnswer } from "../wire-answer.ts";
 
 const firstCall = validator(FirstCallSchema);
 const poll = validator(PollSchema);
