@@ -47,7 +47,7 @@ export function exportsOf(entry: string): Exported[] {
 function declarationOf(name: string, file: string): Exported {
   const source = readFileSync(file, "utf8");
   const declaration = new RegExp(
-    `^(/\\*\\*(?:(?!\\*/)[^])*\\*/\\n)?export (?:abstract |async )*(class|interface|type|const|function) ${name}\\b((?:(?!\\n\\}|\\{\\}\\n)[^])*)`,
+    `^(/\\*\\*(?:(?!\\*/)[^])*\\*/\\n)?export (?:abstract |async )*(class|interface|type|const|function\\*?) ${name}\\b((?:(?!\\n\\}|\\{\\}\\n)[^])*)`,
     "m",
   );
   const [, comment = "", kind = "", body = ""] = declaration.exec(source) ?? [];

@@ -133,8 +133,8 @@ it("a run continues where the last one on the commit was killed, and the parts a
   const parts = lines.filter(Boolean).map((line) => JSON.parse(line) as unknown);
   expect(sumsOf(parts)).toMatchObject([{ kind: "simulate", amount: 3_000, isPassed: true, figures: { bad: 0 } }]);
 
-  mkdirSync(join(folder, "packages"));
-  writeFileSync(join(folder, "packages/changed.ts"), "");
+  mkdirSync(join(folder, "packages/queue/src"), { recursive: true });
+  writeFileSync(join(folder, "packages/queue/src/changed.ts"), "");
   expect(start(10).stdout).toMatch(/^10 seeds in \d+ s, 0 before/m);
 });
 
