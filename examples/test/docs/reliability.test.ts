@@ -87,7 +87,7 @@ test("many short parts add up without loss, and parts of a kind give way to a ne
 
 test("the page has sections only for methods with results", () => {
   const empty = pageOf({ sums: [], found });
-  expect(empty).not.toMatch(/## What was tried|Fuzzing|Planted bugs|Commits and machines/);
+  expect(empty).not.toMatch(/## (?:What was tried|Planted bugs|Commits and machines)|### Fuzzing/);
   const [sum] = sumsOf([result({})]);
   const page = pageOf({
     sums: sum === undefined ? [] : [{ ...sum, isPassed: false, commit: "0123456789ab-changed" }],
