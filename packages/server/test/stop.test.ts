@@ -17,7 +17,7 @@ describe("a graceful stop", () => {
     await expect.poll(() => fixture.service.dump().hosts[0]?.waiting.map(({ polls }) => polls)).toEqual([2, 1]);
     expect((await fixture.request("GET", "/readyz")).status).toBe(200);
 
-    const stopped = stopFixture(fixture, { graceMs: 500, deadlineMs: 10_000 });
+    const stopped = stopFixture(fixture, { graceMs: 5_000, deadlineMs: 30_000 });
     const [ready, live] = [await fixture.request("GET", "/readyz"), await fixture.request("GET", "/livez")];
     expect([ready.status, ready.body.code, live.status]).toEqual([503, "NOT_READY", 200]);
     expect(ready.headers.get("connection")).toBe("close");
