@@ -144,3 +144,90 @@ test("a host is hot from the average wait that is configured for it until the av
   expect(await isHotWith(avgWaitMs, avgWaitMs + 1)).toBe(false);
   expect(bench.queue.glance("h")).toMatchObject({ avgWaitMs });
 });
+
+describe("a host with the weighted scheduler, all slots taken", () => {
+  const scheduled = (more: object = {}) => ({
+    ...HOST,
+    maxSlotPerHost: 1,
+    pollIntervalMs: 500,
+    weightedScheduler: {
+      enabled: true,
+      hotPendingMin: 2,
+      hotPendingFactor: 0.1,
+      coldAvgWaitMs: 1,
+      hotAvgWaitMs: 1,
+      ...more,
+    },
+  });
+
+  /** One slot is taken and four buckets wait. The slot changes hands once, which gives the host its average wait. */
+  async function crowded(config: object): Promise<{ bench: Bench; holder: Followed }> {
+    const bench = new Bench(config);
+    const token = await bench.take("z");
+    const sessions: Followed[] = [];
+    for (const bucket of ["a", "b", "c", "d"]) sessions.push(await bench.want(bucket));
+    await bench.clock.run(2_000);
+    await bench.release(token);
+    const [holder] = sessions.filter(isGranted);
+    return { bench, holder: holder as Followed };
+  }
+
+  const waitCounts = ({ queue }: Bench) =>
+    Object.fromEntries(queue.dump().hosts[0]?.buckets.map(({ bucket, waitCount }) => [bucket, waitCount]) ?? []);
+
+  test("counts the waits of the first, which it tries in vain, and a grant halves the number, also after the host became cold", async () => {
+    const { bench, holder } = await crowded(scheduled());
+    await bench.want("e");
+    await bench.clock.run(5_000);
+    const { b: before } = waitCounts(bench);
+    expect(before).toBeGreaterThan(4);
+    bench.queue.reconfigure(scheduled({ coldAvgWaitMs: 1e6 }));
+    await bench.release(holder.slotToken);
+    expect(bench.queue.glance("h")).toMatchObject({ isHot: false });
+    expect(waitCounts(bench)).toMatchObject({ b: Math.floor((before as number) / 2) });
+  });
+
+  test("tries nobody while it is cold, and writes no numbers of the scheduler", async () => {
+    const { bench, holder } = await crowded(scheduled({ hotAvgWaitMs: 1e6 }));
+    await bench.want("e");
+    await bench.clock.run(5_000);
+    await bench.release(holder.slotToken);
+    expect(bench.commits.length).toBeGreaterThan(5);
+    expect(JSON.stringify(bench.commits)).not.toMatch(/waitCount|isHot/);
+  });
+
+  test("is hot without a setting for it when the average wait is three poll intervals and the least hold", async () => {
+    const { bench } = await crowded(scheduled({ hotAvgWaitMs: 1e6 }));
+    const { avgWaitMs = 0 } = bench.queue.glance("h") ?? {};
+    const isHotWith = async (hotMs: number) => {
+      const { hotAvgWaitMs: _, ...weightedScheduler } = scheduled().weightedScheduler;
+      bench.queue.reconfigure({ ...scheduled(), pollIntervalMs: 10, minSlotHoldMs: hotMs - 30, weightedScheduler });
+      await bench.want("e");
+      return bench.queue.glance("h")?.isHot;
+    };
+    expect(await isHotWith(Math.ceil(avgWaitMs) + 1)).toBe(false);
+    expect(await isHotWith(Math.floor(avgWaitMs))).toBe(true);
+  });
+});
+
+test("a bucket whose weight is raised stays as far ahead of the others in slot time as it was", async () => {
+  const config = (a: number) => ({ ...HOST, maxSlotPerHost: 1, hosts: { h: { weights: { a } } } });
+  const bench = new Bench(config(0.01));
+  const token = await bench.take("a");
+  const sessions = [await bench.want("b")];
+  await bench.clock.run(10_000);
+  bench.queue.reconfigure(config(1));
+  const raised = await bench.want("a");
+  for (let more = 0; more < 40; more++) sessions.push(await bench.want("b"));
+  await bench.release(token);
+  // It used 10 s at a hundredth of the weight of the other, which is owed 10 s for them, and 10 s more until they are level.
+  let others = 0;
+  for (let holder = sessions.find(isGranted); holder !== undefined && !raised.isGranted; others++) {
+    await bench.clock.run(1_000);
+    sessions.splice(sessions.indexOf(holder), 1);
+    await bench.release(holder.slotToken);
+    holder = sessions.find(isGranted);
+  }
+  expect(others).toBeGreaterThan(15);
+  expect(others).toBeLessThan(25);
+});

@@ -82,3 +82,11 @@ describe.each(Object.entries(HOSTS))("at a host ordered by %s", (_name, config) 
     },
   );
 });
+
+test("of classes with the same share and use, the one with the older first session is next", async () => {
+  const bench = new Bench({ ...HOST, maxSlotPerHost: 1, classes: { batch: {}, chat: {} } });
+  await bench.take("z");
+  const sessions = [await bench.want("a", { class: "chat" }), await bench.want("b", { class: "batch" })];
+  const places = bench.queue.inspect("h")?.waiting.map(({ session, position }) => [session, position]);
+  expect(places).toEqual(sessions.map(({ session }, at) => [session.id, at + 1]));
+});
