@@ -171,7 +171,7 @@ export class BookIndex {
     }
   }
 
-  /** Applies changes that other instances or direct SQL callers committed, the last of them at this time. See `#owe`. */
+  /** Applies changes that other instances or direct SQL callers committed, the last of them at this time. */
   atForeignTime(at: number, act: () => void): void {
     this.#foreignAt = at;
     act();
@@ -203,15 +203,14 @@ export class BookIndex {
 
   #setLease(...[before, after]: Change<"lease">): void {
     this.endings.setLease(before, after);
-    if (before === undefined && after !== undefined) this.#hold(after, 1, after.grantedAt);
-    else if (before !== undefined && after === undefined)
-      this.#hold(before, -1, before.instance === "" ? this.#foreignAt : undefined);
+    if (before === undefined && after !== undefined) this.#hold(after, 1);
+    else if (before !== undefined && after === undefined) this.#hold(before, -1);
   }
 
   #setOffer(...[before, after]: Change<"offer">): void {
     this.endings.setOffer(before, after);
-    if (before !== undefined) this.#hold(before, -1, undefined);
-    if (after !== undefined) this.#hold(after, 1, after.offeredAt);
+    if (before !== undefined) this.#hold(before, -1);
+    if (after !== undefined) this.#hold(after, 1);
     this.#waiters?.offerChanged((before ?? after)?.key ?? "");
   }
 
@@ -240,14 +239,15 @@ export class BookIndex {
     line.weight = after?.weight ?? 1;
     line.usedMs = after?.usedMs ?? 0;
     line.asOf = after?.asOf ?? 0;
+    for (const lease of line.direct ?? []) owe(line, lease);
   }
 
-  #hold(record: LeaseRecord | OfferRecord, by: 1 | -1, at: number | undefined): void {
+  #hold(record: LeaseRecord | OfferRecord, by: 1 | -1): void {
     const { width, isProbe, charge } = record;
     if (charge?.asked?.keys !== undefined) this.#waitersOf().hold(charge.asked.keys, by * width);
     const line = this.#lines.open(lineOfSlot(record));
     this.#lines.detachBucket(line);
-    if (line.account !== undefined && at !== undefined) this.#owe(line, by * width, at);
+    if (record.kind === "lease" && record.instance === "") this.#holdDirectly(line, record, by);
     line.inFlight += by * width;
     line.ofClass.inFlight += by * width;
     this.#inFlight += by * width;
@@ -256,13 +256,16 @@ export class BookIndex {
   }
 
   /**
-   * A decision charges the account of a line before it changes the number of its slots. Direct SQL callers, whose
-   * leases have no instance, do not. This corrects the use for the time since `at`; the next charge stores it. If a
-   * direct caller's release is not the last of several commits, `at` is that of the last one.
+   * A decision charges the account of a line before it changes the number of its slots. Direct SQL callers, whose leases
+   * have no instance, do not. So their slots count from their grant, and if another commit ended them, until then; the next
+   * charge stores it. If their release is not the last of several commits, they count until that one.
    */
-  #owe(line: Line, by: number, at: number): void {
-    const sinceMs = at - line.asOf;
-    if (sinceMs > 0) line.usedMs -= by * sinceMs;
+  #holdDirectly(line: Line, lease: LeaseRecord, by: 1 | -1): void {
+    const others = line.direct?.filter(({ key }) => key !== lease.key) ?? [];
+    line.direct = by === 1 ? [...others, lease] : others;
+    if (by === 1) owe(line, lease);
+    else if (line.account !== undefined && this.#foreignAt !== undefined)
+      line.usedMs += lease.width * Math.max(0, this.#foreignAt - line.asOf);
   }
 
   /** Brings the ladder, the heaps and the sums up to date. */
@@ -279,6 +282,11 @@ export class BookIndex {
     }
     return this.#waiters;
   }
+}
+
+/** The line counts the slot from its account on, but the slot may be younger. */
+function owe(line: Line, { grantedAt, width }: LeaseRecord): void {
+  if (line.account !== undefined) line.usedMs -= width * Math.max(0, grantedAt - line.asOf);
 }
 
 /** Of most hosts. It is never written. */

@@ -74,11 +74,7 @@ export class Book {
     const book = new Book(host, head.now);
     book.#tag = tag;
     book.#head = book.#headBefore = head;
-    // Accounts first: the use of a line by its leases is calculated from its account.
-    for (const record of records)
-      if (record.kind === "limits" || record.kind === "account") book.#set(record.kind, record.key, record);
-    for (const record of records)
-      if (record.kind !== "limits" && record.kind !== "account") book.#set(record.kind, record.key, record);
+    for (const record of records) book.#set(record.kind, record.key, record);
     return book;
   }
 
@@ -226,10 +222,7 @@ export class Book {
 
   undo(): void {
     this.#head = this.#headBefore;
-    // Accounts last: the reverse of the order in `of`.
-    const images = this.#before.all();
-    for (const { kind, key, before } of images) if (kind !== "account") this.#set(kind, key, before);
-    for (const { kind, key, before } of images) if (kind === "account") this.#set(kind, key, before);
+    for (const { kind, key, before } of this.#before.all()) this.#set(kind, key, before);
     this.begin();
     this.#derivePolicy();
     this.index.resetThrottling();

@@ -69,6 +69,8 @@ export class Line implements RankedLine {
   readonly bucket: string;
   readonly ofClass: ClassIndex;
   account: AccountRecord | undefined;
+  /** Its slots that direct SQL callers hold. */
+  direct: readonly LeaseRecord[] | undefined;
   // As the order sees it: `usedMs` slot-milliseconds up to `asOf`, then `inFlight` more per millisecond.
   weight = 1;
   inFlight = 0;

@@ -45,36 +45,54 @@ export function indexDifference(a: Book, b: Book): string | undefined {
   const others = summary(b);
   for (const [name, value] of Object.entries(sums)) {
     const other = others[name];
-    const isSame =
-      typeof value === "number" && typeof other === "number"
-        ? Math.abs(value - other) <= ROUNDING * Math.max(1, Math.abs(value))
-        : value === other;
-    if (!isSame) return `${name}: ${value} and ${other}`;
+    const areNumbers = typeof value === "number" && typeof other === "number";
+    const isNear = areNumbers && Math.abs(value - other) <= ROUNDING * Math.max(1, Math.abs(value));
+    if (value !== other && !isNear) return `${name}: ${value} and ${other}`;
   }
   const isMore = Object.keys(others).length > Object.keys(sums).length;
   return isMore ? "a bucket that the records have and the index lacks" : undefined;
 }
 
-function summary({ index }: Book): Record<string, number | string | undefined> {
+/** Everything that the index answers and that does not depend on the order of equal things, or on the last bits of sums. */
+function summary(book: Book): Record<string, number | string | undefined> {
+  const { index } = book;
+  const { endings, refills } = index;
   const flat: Record<string, number | string | undefined> = {
     probes: index.probes,
-    nextLease: index.endings.nextLease?.key,
-    nextOffer: index.endings.nextOffer?.lapsesAt,
-    nextCooldown: index.endings.nextCooldown?.until,
+    inFlight: index.inFlight,
+    widest: index.widths.widest,
+    nextLease: endings.nextLease?.key,
+    nextOffer: endings.nextOffer?.key,
+    nextCooldown: endings.nextCooldown?.key,
+    nextEnd: endings.nextEnd?.key,
     nextCoolAt: index.nextCoolAt,
     instances: [...index.instances].sort().join(),
+    nextRefill: refills.next?.fullAt,
+    fullAt: refills.fullAt,
+    values: refills.values,
   };
-  for (const { name: ofClass, ledger, pool, inFlight, waiting } of index.classes) {
-    const { activeWeight, demand, contendingWeight, contendingHeld } = ledger;
-    const sums = { activeWeight, demand, contendingWeight, contendingHeld, inFlight, waiting, pool: pool.size };
-    for (const [key, value] of Object.entries(sums)) flat[`class ${ofClass}.${key}`] = value;
+  for (const { key } of book.all("waiter")) {
+    const heldAt = index.heldAt(key);
+    flat[`waiter ${key}`] = `${heldAt?.key} ${heldAt?.payableAt} ${endings.hasOffer(key)}`;
+  }
+  for (const { session, key } of book.all("lease")) flat[`session ${session}`] = endings.leaseOf(session)?.key ?? key;
+  for (const one of index.classes) {
+    const { activeWeight, demand, contendingWeight, contendingHeld } = one.ledger;
+    const { pool, inFlight, waiting, lines, longestAway, resting } = one;
+    const flags = `${one.ledger.isActive} ${lines} ${longestAway?.record.awayAt} ${resting.nextResting?.asOf}`;
+    const sums = { activeWeight, demand, contendingWeight, contendingHeld, inFlight, waiting, pool: pool.size, flags };
+    for (const [key, value] of Object.entries(sums)) flat[`class ${one.name}.${key}`] = value;
   }
   for (const { ofClass, use, waiting, passed } of index.ladder?.lines ?? []) {
     flat[`${ofClass} ${use.name} ${use.value}`] = `${use.inFlight} ${waiting.size} ${passed?.entry.record.key}`;
   }
-  for (const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders } of index.lines) {
-    const numbers = { weight, inFlight, usedMs, asOf, waiting, places, outsiders };
-    for (const [key, value] of Object.entries(numbers)) flat[`${name}.${key}`] = value;
+  for (const line of index.lines) {
+    const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders, parked, parkedPresent, limit } = line;
+    const { heldElsewhere, coolsUntil, headWidth, charged } = line;
+    const heldBy = index.heldBy(line.bucket);
+    const numbers = { weight, inFlight, usedMs, asOf, waiting, places, outsiders, parked, parkedPresent, limit };
+    const others = { heldElsewhere, heldBy, coolsUntil, headWidth, charged, head: line.head?.record.key };
+    for (const [key, value] of Object.entries({ ...numbers, ...others })) flat[`${name}.${key}`] = value;
   }
   return flat;
 }
