@@ -17,6 +17,11 @@ import { WaiterIndex } from "./waiter-index.ts";
 type IndexedKind = Exclude<RecordKind, "limits">;
 type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: RecordOf<K> | undefined];
 
+/** The key of a record that changes: it existed before, or it does now. */
+function keyOf(before: { readonly key: string } | undefined, after: { readonly key: string } | undefined): string {
+  return (before ?? (after as { readonly key: string })).key;
+}
+
 /**
  * Answers the questions of a decision without a search through the records: which line is next, what ends next, which
  * waiter may enter the pool.
@@ -211,7 +216,7 @@ export class BookIndex {
     this.endings.setOffer(before, after);
     if (before !== undefined) this.#hold(before, -1);
     if (after !== undefined) this.#hold(after, 1);
-    this.#waiters?.offerChanged((before ?? after)?.key ?? "");
+    this.#waiters?.offerChanged(keyOf(before, after));
   }
 
   /** Which values share one state changes only when the host keeps very many. */
@@ -219,19 +224,19 @@ export class BookIndex {
     const kept = this.refills.values;
     this.#refills ??= new Refills();
     this.#refills.set(before, after);
-    const key = keyOfAccount((before ?? after)?.key ?? "");
+    const key = keyOfAccount(keyOf(before, after));
     const { ladder } = this.#waiters ?? {};
     if (Math.max(kept, this.refills.values) >= MOST_VALUES) ladder?.changeAll();
     else if (key !== undefined) ladder?.change(key);
   }
 
   #setCooldown(...[before, after]: Change<"cooldown">): void {
-    for (const line of this.#lines.ofBucket((before ?? after)?.key ?? "")) this.#lines.detach(line);
+    for (const line of this.#lines.ofBucket(keyOf(before, after))) this.#lines.detach(line);
     this.endings.setCooldown(before, after);
   }
 
   #setAccount(...[before, after]: Change<"account">): void {
-    const line = this.#lines.open((before ?? after)?.key ?? "");
+    const line = this.#lines.open(keyOf(before, after));
     this.#lines.detach(line);
     line.account = after;
     line.weighted = after?.weighted;
