@@ -10,7 +10,16 @@ export {
   sharedKeysOf,
 } from "./book/accounts.ts";
 export { Book } from "./book/book.ts";
-export { isPristine, openBreaker, reportTo, throttleFor, viewBreaker } from "./book/breaker.ts";
+export {
+  closeBreaker,
+  closesAt,
+  isCounted,
+  isPristine,
+  openBreaker,
+  reportTo,
+  throttleFor,
+  viewBreaker,
+} from "./book/breaker.ts";
 export { budgetsOf } from "./book/budget-view.ts";
 export { mayForget } from "./book/host-use.ts";
 export { Ladder } from "./book/ladder.ts";
