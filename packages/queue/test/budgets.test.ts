@@ -1,8 +1,9 @@
 import { DemandMismatchError, ImpossibleRequestError } from "@slotkeeper/queue";
-import { Book, budgetsOf } from "@slotkeeper/queue/internals";
+import { Book, budgetsOf, type Input } from "@slotkeeper/queue/internals";
 import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
+import { arrive, Decider, release } from "./decider.ts";
 
 const HOST = { maxSlotPerHost: 10, maxSlotPerIp: -1, maxWaitMs: 600_000, zombieTimeoutSeconds: 60 } as const;
 /** 10 tokens per second, at most 10. */
@@ -436,6 +437,21 @@ describe("the order by a budget", () => {
     else await bench.release(held.slotToken, used === undefined ? {} : { used: { tokens: used } });
     await drained();
     expect(Object.keys(waiting).filter((name) => waiting[name as "a" | "b"].isGranted)).toEqual([next]);
+  });
+
+  test("a session that returns starts level with the best that waits, in its charge and in its use of slots", () => {
+    const budgets = { tokens: { ...ORDERED.budgets.tokens, default: 10 } };
+    const host = new Decider({ ...ORDERED, budgets });
+    for (const ms of [0, 500]) {
+      host.at(ms, [arrive(`s${ms}`, "a", ms, 9_000)], [`s${ms}`]);
+      if (ms === 0) host.at(400, [release(host.book, "s0")], []);
+    }
+    host.at(600, [arrive("s1", "b", 600, 9_000)], ["s1"]);
+    const { usedMs } = host.book.get("account", "b") as { readonly usedMs: number };
+    host.at(5_000, [{ ...arrive("s2", "c", 550, 9_000), isReturning: true } as Input], ["s1", "s2"]);
+    expect(host.book.get("account", "b")).toMatchObject({ usedMs, charged: 10 });
+    expect(host.book.get("account", "c")).toMatchObject({ usedMs, charged: 10 });
+    expect(host.book.head.progress).toBeGreaterThan(usedMs);
   });
 
   test("a settlement of another budget corrects no charge", async () => {

@@ -87,13 +87,7 @@ test("a session outside the pool opens no account for its bucket before it gets 
   host.at(2, [arrive("s2", "c", 2, 9_000)], ["s2"]);
   const accounts = () => [...host.book.all("account")].map(({ key }) => key).sort();
   expect(accounts()).toEqual(["a", "b"]);
-  host.at(3, [{ kind: "end", session: "s1", bucket: "b", end: "canceled", ...times(3) }], ["s2"]);
+  const times = { arrivedAt: START + 1, keepUntil: START + 9_000, at: START + 3, pendingAt: undefined };
+  host.at(3, [{ kind: "end", session: "s1", bucket: "b", end: "canceled", ...times }], ["s2"]);
   expect(accounts()).toContain("c");
-});
-
-const times = (ms: number) => ({
-  arrivedAt: START + 1,
-  keepUntil: START + 9_000,
-  at: START + ms,
-  pendingAt: undefined,
 });
