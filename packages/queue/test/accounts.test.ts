@@ -101,7 +101,7 @@ describe("the accounts of a request", () => {
         const accounts = accountsOf(policy, ask, keeping(of));
         expect(accounts.map(({ account, amount }) => [account, amount])).toEqual(expected(policy, ask, of));
       }),
-      { numRuns: 500 },
+      { numRuns: 100 },
     );
   });
 
@@ -121,7 +121,7 @@ describe("the accounts of a request", () => {
         const costs = Object.fromEntries(accounts.map(({ account, amount }) => [account, amount]));
         expect(sharedKeysOf(costs)).toEqual([...shared]);
       }),
-      { numRuns: 500 },
+      { numRuns: 100 },
     );
   });
 

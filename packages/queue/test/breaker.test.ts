@@ -226,6 +226,6 @@ test("any reports open and close the breaker as a breaker does that counts all o
         expect(state.openedAt).toBe(naive.openedAt);
       }
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
 });
