@@ -136,7 +136,7 @@ const step = fc.oneof<fc.WeightedArbitrary<Step>[]>(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("del" as const), among: fc.nat(99) }) },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant("change" as const), session, to: change }) },
   {
-    weight: 3,
+    weight: 5,
     arbitrary: fc.record({
       kind: fc.constant("time" as const),
       byMs: fc.constantFrom(0, 250, 500, 1_000, -250, -1_000),
@@ -193,8 +193,9 @@ class Subject {
   /** A client that is gone is back only when its record changes, so what makes it present again is left out. */
   #pass(byMs: number, collectMs: number): void {
     const { book } = this;
-    const isAway = [...book.all("waiter")].some(({ awayAt }) => awayAt !== undefined);
-    if (isAway && (byMs < 0 || collectMs > this.collectMs)) return;
+    const isGone = ({ isInside, awayAt = Number.POSITIVE_INFINITY }: WaiterRecord) =>
+      isInside && awayAt + this.collectMs <= book.now;
+    if ((byMs < 0 || collectMs > this.collectMs) && [...book.all("waiter")].some(isGone)) return;
     this.collectMs = collectMs;
     book.moveTo(book.now + byMs);
     book.index.useTime(book.now, collectMs);

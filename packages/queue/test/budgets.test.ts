@@ -266,11 +266,11 @@ describe("limits of a budget that change while it is partly spent", () => {
     "%s: what was spent stays spent, and refills by the new limits from then on",
     async (_, change, then, soon) => {
       const bench = new Bench({ ...HOST, budgets: { tokens: BEFORE } });
-      await bench.take("a", spend(10));
+      const slotToken = await bench.take("a", spend(10));
       await bench.clock.run(400);
       const changed = { ...BEFORE, ...change };
       bench.queue.reconfigure({ ...HOST, budgets: { tokens: changed } });
-      await bench.take("a", spend(0));
+      await bench.queue.renew(slotToken);
       const available = async () => (await bench.snapshot())?.budgets[0]?.available;
       expect(await available()).toBeCloseTo(then, 9);
       await bench.clock.run(100);
