@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { DEFAULT_CLASS, type Demand, widthOf } from "@slotkeeper/protocol";
-import { type BookRecord, resolveHost, resolveOptions, type WaiterRecord } from "@slotkeeper/queue";
+import { type BookRecord, type HostPolicy, resolveHost, resolveOptions, type WaiterRecord } from "@slotkeeper/queue";
 import { Book } from "@slotkeeper/queue/internals";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
@@ -65,6 +65,13 @@ const parts = {
 const waiter = fc
   .record(parts)
   .chain((own) => session.map((key): BookRecord => ({ kind: "waiter", key, weight: 1, openMs: 1_000, ...own })));
+/** It waits for a place with its tenant, and its client is present. */
+const outsider = fc.record(parts).chain((own) =>
+  session.map((key): BookRecord => {
+    const asked = { ...own.demand, keys: { tenant: "x" } };
+    return { kind: "waiter", key, weight: 1, openMs: 1_000, ...own, isInside: false, awayAt: undefined, demand: asked };
+  }),
+);
 const slot = fc.record({ bucket, demand }).map(({ bucket: of, demand: asked }) => ({
   bucket: of,
   instance: "i",
@@ -297,6 +304,17 @@ function expectedAbout(naive: NaiveIndex) {
   });
 }
 
+function check(policy: HostPolicy, before: readonly BookRecord[], changes: readonly Step[]): void {
+  const subject = new Subject();
+  const { book } = subject;
+  book.put({ kind: "limits", key: "", policy, loadedAt: 0 });
+  book.index.useTime(0, subject.collectMs);
+  for (const one of before) book.put(one);
+  book.begin();
+  for (const one of changes) subject.take(one);
+  subject.look();
+}
+
 const starts = POLICIES.flatMap((policy) => {
   const keys = policy.keys?.map(({ name }) => name).join(" and ") ?? "none";
   return [1, 2, 3, 4, 5, 6].map((seed) => [keys, seed, policy] as const);
@@ -306,16 +324,23 @@ test.each(starts)(
   "at a host with the keys %s, the index answers as a search through the records does, whatever was changed before: %i",
   (_, seed, policy) => {
     fc.assert(
-      fc.property(crowd, steps, (waiters, changes) => {
-        const subject = new Subject();
-        const { book } = subject;
-        book.put({ kind: "limits", key: "", policy, loadedAt: 0 });
-        book.index.useTime(0, subject.collectMs);
-        for (const one of waiters) book.put(one);
-        book.begin();
-        for (const one of changes) subject.take(one);
-        subject.look();
-      }),
+      fc.property(crowd, steps, (waiters, changes) => check(policy, waiters, changes)),
+      { numRuns: 8, seed },
+    );
+  },
+);
+
+test.each(starts)(
+  "at a host with the keys %s, a waiter may change in anything else as it gets its place: %i",
+  (_, seed, policy) => {
+    const absent = absence.map((record): Step => ({ kind: "put", record }));
+    const spent = budget.map((record): Step => ({ kind: "put", record }));
+    const enters = fc.record({ kind: fc.constant("change" as const), session, to: change });
+    const few = fc.array(fc.oneof({ weight: 6, arbitrary: enters }, absent, spent), { minLength: 2, maxLength: 6 });
+    fc.assert(
+      fc.property(fc.array(outsider, { minLength: 4, maxLength: 8 }), few, (waiters, changes) =>
+        check(policy, waiters, changes),
+      ),
       { numRuns: 15, seed },
     );
   },
