@@ -310,6 +310,8 @@ function check(policy: HostPolicy, before: readonly BookRecord[], changes: reado
   book.put({ kind: "limits", key: "", policy, loadedAt: 0 });
   book.index.useTime(0, subject.collectMs);
   for (const one of before) book.put(one);
+  // Reading the index brings it up to date, as each decision does.
+  void book.index.classes;
   book.begin();
   for (const one of changes) subject.take(one);
   subject.look();
