@@ -347,3 +347,41 @@ test.each(starts)(
     );
   },
 );
+
+const outside = (key: string, arrivedAt: number, asked: Demand): WaiterRecord => ({
+  kind: "waiter",
+  key,
+  instance: "i",
+  bucket: "a",
+  weight: 1,
+  arrivedAt,
+  deadlineAt: 9_000,
+  openMs: 1_000,
+  isInside: false,
+  demand: asked,
+});
+
+test("a waiter that is the youngest of its tenant when it gets its place stands behind the others there", () => {
+  const tenant = { keys: { tenant: "x" } };
+  const toYoungest: Step = { kind: "change", session: "s0", to: { isInside: true, arrivedAt: 500 } };
+  for (const policy of POLICIES) check(policy, [outside("s0", 0, tenant), outside("s1", 250, tenant)], [toYoungest]);
+});
+
+test("a waiter passes its key exactly when the ladder says that it may, and steps back if the time goes back", () => {
+  const subject = new Subject();
+  const { book } = subject;
+  const level = { spent: 2, at: 0, fullAt: 0, lowest: undefined };
+  book.put({ kind: "limits", key: "", policy: POLICIES[1] as HostPolicy, loadedAt: 0 });
+  book.put({ kind: "budget", key: "calls user u", limit: 1, perMs: 1_000, burst: 2, level });
+  book.put(outside("s0", 0, { keys: { user: "u" }, cost: { calls: 1 } }));
+  const moveTo = (now: number) => {
+    book.moveTo(now);
+    book.index.useTime(now, subject.collectMs);
+    subject.look();
+    return book.index.heldAt("s0")?.key;
+  };
+  expect(moveTo(0)).toBe("user");
+  const at = book.index.ladder?.nextAt ?? 0;
+  expect(at).toBeCloseTo(1_000, 3);
+  expect([at - 1, at, at - 1, at + 1].map(moveTo)).toEqual(["user", undefined, "user", undefined]);
+});

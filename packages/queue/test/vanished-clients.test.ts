@@ -1,3 +1,4 @@
+import type { Input } from "@slotkeeper/queue/internals";
 import { drained } from "@slotkeeper/testkit/simulator";
 import { expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
@@ -80,14 +81,14 @@ test("a client that is recorded as away keeps its place until it has been away f
   }
 });
 
-test("a session outside the pool opens no account for its bucket before it gets a place", () => {
-  const host = new Decider({ maxSlotPerHost: 1, maxSlotPerIp: -1, maxWaitersPerHost: 1 });
+test("a session outside the pool changes nothing about its bucket before it gets a place", () => {
+  const host = new Decider({ maxSlotPerHost: 1, maxSlotPerIp: -1, maxWaitersPerIp: 1 });
+  const weight = () => host.book.get("account", "b")?.weight;
   host.at(0, [arrive("s0", "a", 0, 9_000)], ["s0"]);
   host.at(1, [arrive("s1", "b", 1, 9_000)], ["s1"]);
-  host.at(2, [arrive("s2", "c", 2, 9_000)], ["s2"]);
-  const accounts = () => [...host.book.all("account")].map(({ key }) => key).sort();
-  expect(accounts()).toEqual(["a", "b"]);
+  host.at(2, [{ ...arrive("s2", "b", 2, 9_000), weight: 2 } as Input], ["s1", "s2"]);
+  expect([host.book.get("waiter", "s2")?.isInside, weight()]).toEqual([false, 1]);
   const times = { arrivedAt: START + 1, keepUntil: START + 9_000, at: START + 3, pendingAt: undefined };
   host.at(3, [{ kind: "end", session: "s1", bucket: "b", end: "canceled", ...times }], ["s2"]);
-  expect(accounts()).toContain("c");
+  expect([host.book.get("waiter", "s2")?.isInside, weight()]).toEqual([true, 2]);
 });
