@@ -105,7 +105,7 @@ export class NaiveIndex {
       inFlight: sum(this.lines.filter(({ ofClass }) => ofClass === name).map((of) => this.#held(of))),
       waiting: sum(inside.filter((one) => !this.#isOffered(one)).map(({ demand }) => widthOf(demand))),
       longestAway: away[0]?.key,
-      youngestHeldBack: inside.filter(({ key }) => this.#heldAt.has(key)).at(-1)?.key,
+      youngestHeldBack: inside.findLast(({ key }) => this.#heldAt.has(key))?.key,
       places: inside.length,
       hasOutsiders: this.waiters.some((one) => !one.isInside && this.#isThroughIn(one, name)),
       isFull: inside.length >= this.#book.policy.waiters,
