@@ -1,6 +1,25 @@
 /** `@slotkeeper/queue/internals`: for the tests of this repository. It may change in any version. */
-export { policyOfAccount } from "./book/accounts.ts";
+export {
+  accountsOf,
+  budgetOfAccount,
+  keyAccounts,
+  keyOfAccount,
+  limitOfAccount,
+  MOST_VALUES,
+  policyOfAccount,
+  sharedKeysOf,
+} from "./book/accounts.ts";
 export { Book } from "./book/book.ts";
+export {
+  closeBreaker,
+  closesAt,
+  isCounted,
+  isPristine,
+  openBreaker,
+  reportTo,
+  throttleFor,
+  viewBreaker,
+} from "./book/breaker.ts";
 export { budgetsOf } from "./book/budget-view.ts";
 export { mayForget } from "./book/host-use.ts";
 export { Ladder } from "./book/ladder.ts";

@@ -1,7 +1,9 @@
 import { DemandMismatchError, ImpossibleRequestError } from "@slotkeeper/queue";
+import { Book, budgetsOf, type Input } from "@slotkeeper/queue/internals";
 import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
+import { arrive, Decider, release } from "./decider.ts";
 
 const HOST = { maxSlotPerHost: 10, maxSlotPerIp: -1, maxWaitMs: 600_000, zombieTimeoutSeconds: 60 } as const;
 /** 10 tokens per second, at most 10. */
@@ -190,12 +192,148 @@ describe("budgets of a host", () => {
     expect(await bench.memory.hostKeys()).toEqual([]);
   });
 
-  test("hosts without budgets write no budget and no `fullAt`", async () => {
+  test("hosts without budgets write no budget, no charge and no `fullAt`, and their grants name none", async () => {
     const bench = new Bench(HOST);
-    await bench.release(await bench.take("a"));
+    const { last, slotToken } = await bench.want("a");
+    expect((last as { readonly charged?: object }).charged).toBeUndefined();
+    const [lease] = bench.commits.flatMap(({ changes }) => changes.puts.filter(({ kind }) => kind === "lease"));
+    expect(lease).toMatchObject({ bucket: "a", charge: undefined });
+    await bench.release(slotToken);
     const records = bench.commits.flatMap(({ changes }) => changes.puts.map(({ kind }) => kind));
     expect(records).not.toContain("budget");
     expect(bench.commits.some(({ changes }) => changes.head?.fullAt !== undefined)).toBe(false);
+  });
+});
+
+describe("what operators see of a budget", () => {
+  const SHOWN = { name: "tokens", limit: 10, perMs: 2_000, burst: 40, default: 3, isShadow: false } as const;
+  const budgets = { tokens: { limit: 10, perSeconds: 2, burst: 40, default: 3 } } as const;
+  const shown = async (bench: Bench) => {
+    const quotas = bench.queue.quotas("h");
+    const stored = (await bench.snapshot())?.budgets;
+    expect(quotas?.budgets ?? []).toEqual(stored);
+    return { ...quotas, budgets: stored };
+  };
+
+  test("is what can be charged now, and when it is full again", async () => {
+    const bench = new Bench({ ...HOST, budgets });
+    await bench.take("a", spend(0));
+    expect(await shown(bench)).toEqual({ slots: 10, free: 9, budgets: [{ ...SHOWN, available: 40, fullInMs: 0 }] });
+    await bench.take("a", spend(30));
+    expect((await shown(bench)).budgets).toEqual([{ ...SHOWN, available: 10, fullInMs: 6_000 }]);
+    await bench.clock.run(1_000);
+    expect((await shown(bench)).budgets).toEqual([{ ...SHOWN, available: 15, fullInMs: 5_000 }]);
+    await bench.clock.run(10_000);
+    expect((await shown(bench)).budgets).toEqual([{ ...SHOWN, available: 40, fullInMs: 0 }]);
+  });
+
+  test("is below 0 while it is in debt", async () => {
+    const bench = new Bench({ ...HOST, budgets });
+    await bench.release(await bench.take("a", spend(40)), { used: { tokens: 45 } });
+    expect((await shown(bench)).budgets).toEqual([{ ...SHOWN, available: -5, fullInMs: 9_000 }]);
+  });
+
+  test("says whether it is only tried, and each budget has its own line", async () => {
+    const tried = { limit: 1, perSeconds: 60, shadow: true };
+    const bench = new Bench({ ...HOST, budgets: { ...budgets, tried } });
+    await bench.take("a", { cost: { tried: 1, tokens: 0 } });
+    expect((await shown(bench)).budgets).toEqual([
+      { ...SHOWN, available: 40, fullInMs: 0 },
+      { name: "tried", limit: 1, perMs: 60_000, burst: 1, default: 1, isShadow: true, available: 0, fullInMs: 60_000 },
+    ]);
+  });
+
+  test("is nothing at a host without budgets, and at one that has no limits yet", async () => {
+    const bench = new Bench(HOST);
+    await bench.take("a");
+    expect(await shown(bench)).toEqual({ budgets: [] });
+    expect(bench.queue.quotas("unknown")).toBeUndefined();
+    expect(budgetsOf(new Book("h", 0), 0)).toEqual([]);
+  });
+});
+
+describe("limits of a budget that change while it is partly spent", () => {
+  const BEFORE = { limit: 10, perSeconds: 1, burst: 10 } as const;
+
+  // 10 of 10 are spent, and 4 have flowed in when the limits change.
+  test.each([
+    ["the limit", { limit: 20 }, 4, 6],
+    ["the period", { perSeconds: 4 }, 4, 4.25],
+    ["the burst", { burst: 30 }, 24, 25],
+    ["all of them", { limit: 40, perSeconds: 2, burst: 50 }, 44, 46],
+    ["none of them", { default: 2 }, 4, 5],
+  ] as const)(
+    "%s: what was spent stays spent, and refills by the new limits from then on",
+    async (_, change, then, soon) => {
+      const bench = new Bench({ ...HOST, budgets: { tokens: BEFORE } });
+      const slotToken = await bench.take("a", spend(10));
+      await bench.clock.run(400);
+      const changed = { ...BEFORE, ...change };
+      bench.queue.reconfigure({ ...HOST, budgets: { tokens: changed } });
+      await bench.queue.renew(slotToken);
+      const available = async () => (await bench.snapshot())?.budgets[0]?.available;
+      expect(await available()).toBeCloseTo(then, 9);
+      await bench.clock.run(100);
+      expect(await available()).toBeCloseTo(soon, 9);
+      const records = (await bench.memory.peek(["h"])).get("h")?.records.filter(({ kind }) => kind === "budget");
+      const { limit, perSeconds, burst } = changed;
+      expect(records).toMatchObject([{ key: "tokens", limit, perMs: perSeconds * 1_000, burst }]);
+    },
+  );
+
+  test("a `used` for a budget that the host has lost since is named, and the slot is released", async () => {
+    const bench = new Bench({ ...HOST, budgets: { ...TOKENS, coins: { limit: 5, perSeconds: 1 } } });
+    const slotToken = await bench.take("a", spend(10));
+    bench.queue.reconfigure({ ...HOST, budgets: TOKENS });
+    const accepted: unknown[] = [];
+    bench.queue.release({ slotToken, used: { coins: 0, tokens: 4 } }, (one) => accepted.push(one));
+    await drained();
+    expect(accepted).toEqual([{ isHeld: true, ignored: ["coins"] }]);
+    expect((await bench.snapshot())?.budgets).toMatchObject([{ name: "tokens", available: 6 }]);
+  });
+});
+
+describe("records of budgets", () => {
+  const puts = (bench: Bench, kind: string) =>
+    bench.commits.at(-1)?.changes.puts.filter((record) => record.kind === kind) ?? [];
+
+  test("do not change when exactly the estimate was used", async () => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    const slotToken = await bench.take("a", spend(8));
+    await bench.clock.run(100);
+    await bench.release(slotToken, { used: { tokens: 8 } });
+    expect(puts(bench, "budget")).toEqual([]);
+    expect((await bench.snapshot())?.budgets).toMatchObject([{ available: 3 }]);
+  });
+
+  test("are deleted at the instant at which the budget is full", async () => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    await bench.take("a", spend(10));
+    expect(bench.commits.at(-1)?.changes.head?.fullAt).toBe(bench.clock.now() + 1_000);
+    await bench.clock.run(1_000);
+    await bench.take("a", spend(0));
+    expect(bench.commits.at(-1)?.changes.dels).toContainEqual(["budget", "tokens"]);
+    expect(bench.commits.at(-1)?.changes.head?.fullAt).toBeUndefined();
+  });
+
+  test("with another order than by a budget, grants count nothing for it", async () => {
+    const bench = new Bench({ ...HOST, budgets: TOKENS });
+    const { session } = await bench.want("a", spend(4));
+    expect(puts(bench, "lease")).toMatchObject([{ charge: { costs: { tokens: 4 }, counted: undefined } }]);
+    await bench.want("a", spend(4));
+    bench.queue.cancel(session);
+    await drained();
+    const accounts = bench.commits.flatMap(({ changes }) => changes.puts.filter(({ kind }) => kind === "account"));
+    expect(accounts.length).toBeGreaterThan(0);
+    for (const account of accounts) expect((account as { readonly charged?: number }).charged).toBeUndefined();
+  });
+
+  test("a grant that found no limit in shadow mode short names none", async () => {
+    const bench = new Bench({ ...HOST, budgets: { ...TOKENS, tried: { limit: 1, perSeconds: 60, shadow: true } } });
+    await bench.take("a", spend(1));
+    expect(puts(bench, "lease")).toMatchObject([{ charge: { short: undefined } }]);
+    await bench.take("a", spend(1));
+    expect(puts(bench, "lease")).toMatchObject([{ charge: { short: ["budget:tried"] } }]);
   });
 });
 
@@ -299,6 +437,36 @@ describe("the order by a budget", () => {
     else await bench.release(held.slotToken, used === undefined ? {} : { used: { tokens: used } });
     await drained();
     expect(Object.keys(waiting).filter((name) => waiting[name as "a" | "b"].isGranted)).toEqual([next]);
+  });
+
+  test("a session that returns starts level with the best that waits, in its charge and in its use of slots", () => {
+    const budgets = { tokens: { ...ORDERED.budgets.tokens, default: 10 } };
+    const host = new Decider({ ...ORDERED, budgets });
+    for (const ms of [0, 500]) {
+      host.at(ms, [arrive(`s${ms}`, "a", ms, 9_000)], [`s${ms}`]);
+      if (ms === 0) host.at(400, [release(host.book, "s0")], []);
+    }
+    host.at(600, [arrive("s1", "b", 600, 9_000)], ["s1"]);
+    const { usedMs } = host.book.get("account", "b") as { readonly usedMs: number };
+    host.at(5_000, [{ ...arrive("s2", "c", 550, 9_000), isReturning: true } as Input], ["s1", "s2"]);
+    expect(host.book.get("account", "b")).toMatchObject({ usedMs, charged: 10 });
+    expect(host.book.get("account", "c")).toMatchObject({ usedMs, charged: 10 });
+    expect(host.book.head.progress).toBeGreaterThan(usedMs);
+  });
+
+  test("a settlement of another budget corrects no charge", async () => {
+    const budgets = { ...ORDERED.budgets, calls: { limit: 1e6, perSeconds: 1 } };
+    const bench = new Bench({ ...ORDERED, budgets, maxSlotPerHost: 2 });
+    const held = await bench.want("a", spend(100));
+    await bench.take("b", spend(50));
+    const [b, a] = [await bench.want("b", spend(1)), await bench.want("a", spend(1))];
+    await bench.release(held.slotToken, { used: { calls: 5_000 } });
+    // `a` was charged 100 and `b` 50.
+    expect([a.isGranted, b.isGranted]).toEqual([false, true]);
+    const charges = (await bench.memory.peek(["h"]))
+      .get("h")
+      ?.records.flatMap((record) => (record.kind === "account" ? [[record.key, record.charged]] : []));
+    expect(Object.fromEntries(charges ?? [])).toEqual({ a: 100, b: 51 });
   });
 
   test("a grant counts at least 1, also if it costs nothing", async () => {

@@ -136,6 +136,49 @@ describe("inside a class", () => {
   });
 });
 
+describe("the waiter pool of a class", () => {
+  const SMALL = { ...HOST, maxSlotPerHost: 4, maxSlotPerIp: 1, maxWaitersPerHost: 1 } as const;
+  const placesOf = (bench: Bench, bucket: string) =>
+    bench.queue.dump().hosts[0]?.buckets.find((one) => one.bucket === bucket)?.places;
+
+  test("that buckets at their limit fill does not hide one that could be granted, whichever classes come before it", async () => {
+    const bench = new Bench({ ...SMALL, classes: { alpha: {}, batch: {} } });
+    await bench.take("z", { class: "alpha" });
+    await bench.take("a", batch());
+    const stuck = await bench.want("a", batch());
+    const other = await bench.want("b", batch());
+    expect([stuck.isGranted, other.isGranted]).toEqual([false, true]);
+  });
+
+  test("keeps its waiters while the class is at its ceiling, because no other could be granted", async () => {
+    const bench = new Bench({ ...SMALL, classes: { batch: { ceiling: 1 } } });
+    const held = await bench.take("a", batch());
+    const stuck = await bench.want("a", batch());
+    const other = await bench.want("b", batch());
+    expect([placesOf(bench, "a"), placesOf(bench, "b")]).toEqual([1, 0]);
+    await bench.release(held);
+    expect([stuck.isGranted, other.isGranted]).toEqual([true, false]);
+  });
+
+  test("gives the place of a waiter whose key has lost its room to one that could be granted", async () => {
+    const bench = new Bench({
+      ...SMALL,
+      maxSlotPerHost: 2,
+      keys: { tenant: { slots: 1 } },
+      classes: { batch: {}, chat: {} },
+    });
+    const held = [await bench.take("x", batch()), await bench.take("y", chat())];
+    const acme = { keys: { tenant: "acme" } };
+    const [one, two] = [await bench.want("a", batch(acme)), await bench.want("b", chat(acme))];
+    await bench.release(held[0] as string);
+    // Both were through their key. One has its only slot now, so the other steps back.
+    expect([one, two].filter(({ isGranted }) => isGranted)).toHaveLength(1);
+    const behind = await bench.want("c", one.isGranted ? chat() : batch());
+    await bench.release(held[1] as string);
+    expect(behind.isGranted).toBe(true);
+  });
+});
+
 describe("a wide request of a class with a ceiling", () => {
   test("holds back its class until it fits, and no other class", async () => {
     const bench = new Bench({ ...HOST, classes: { chat: {}, batch: { ceiling: 4 } } });

@@ -187,6 +187,20 @@ describe.each([{ enabled: false }, { enabled: true }])(
       expect(placesOf(bench)).toEqual({ a: 2, b: 1 });
     });
 
+    test("layer 2: callers without a name get a free place although a bucket at its limit of places waits longer", async () => {
+      const bench = new Bench({ weightedScheduler, maxSlotPerHost: 1, maxWaitersPerHost: 3, maxWaitersPerIp: 1 });
+      await bench.take("z");
+      for (const bucket of ["a", "a", ""]) await bench.want(bucket);
+      const leaving = await bench.begin("");
+      const last = await bench.want("");
+      const blockedBy = async () =>
+        ((await bench.queue.poll(last.session, { waitMs: 0 })) as { readonly blockedBy?: string }).blockedBy;
+      expect([placesOf(bench), await blockedBy()]).toEqual([{ a: 1, "": 2 }, "waiter-pool"]);
+      bench.queue.cancel(leaving);
+      await drained();
+      expect([placesOf(bench), await blockedBy()]).toEqual([{ a: 1, "": 2 }, "host-limit"]);
+    });
+
     test("layer 2: no bucket can fill the pool: a new waiter displaces the youngest of the largest bucket", async () => {
       const bench = new Bench({
         weightedScheduler,

@@ -264,6 +264,20 @@ describe("a host", () => {
     expect(created(0, { kind: "renew", slotToken: "none" })).toEqual(nothing);
   });
 
+  test("keeps the record of a session that is asked for again where it waits, unless something is new", () => {
+    const host = new Decider(ONE);
+    const asked = (ms: number, deadlineMs = 9_000) => {
+      host.at(ms, [arrive("s1", "b", 1, deadlineMs)], ["s1"]);
+      return host.book.get("waiter", "s1");
+    };
+    host.at(0, [arrive("s0", "a", 0, 9_000)], ["s0"]);
+    const first = asked(1);
+    expect(asked(2)).toBe(first);
+    host.instance = "j";
+    expect(asked(3)).toEqual({ ...first, instance: "j" });
+    expect(asked(4, 9_500)).toMatchObject({ deadlineAt: START + 9_500 });
+  });
+
   test("keeps the later deadline of a session that is asked for again", () => {
     const host = offered();
     for (const [ms, expected] of [

@@ -32,3 +32,14 @@ describe("repeating a first call after its session was forgotten here", () => {
     expect(await bench.queue.poll(again.session)).toEqual({ result: "timeout", reason: "released" });
   });
 });
+
+test("repeating a first call while its session waits here writes nothing", async () => {
+  const bench = new Bench({ maxSlotPerHost: 1, maxWaitMs: 10_000 });
+  await bench.take("a");
+  await bench.want("b", SAME);
+  const commits = bench.commits.length;
+  const again = bench.ask("b", { ...SAME, waitMs: 50 });
+  await bench.clock.run(60);
+  expect((await again).result).toBe("pending");
+  expect(bench.commits.length).toBe(commits);
+});

@@ -1,6 +1,8 @@
+import type { Input } from "@slotkeeper/queue/internals";
 import { drained } from "@slotkeeper/testkit/simulator";
 import { expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
+import { arrive, Decider, START } from "./decider.ts";
 
 /** WPOOL4: clients that vanished do not fill the waiter pool. */
 
@@ -59,4 +61,34 @@ test("a client that is away for less than collectMs keeps its place", async () =
   await bench.want("live");
   expect([placeOf(bench, "between polls"), placeOf(bench, "live")]).toEqual([1, 0]);
   await bench.release(token);
+});
+
+test("a client that is recorded as away keeps its place until it has been away for collectMs, and then gives it away", () => {
+  const host = new Decider({ maxSlotPerHost: 1, maxSlotPerIp: -1, maxWaitersPerHost: 1, collectMs: 500 });
+  const inside = () => [...host.book.all("waiter")].filter(({ isInside }) => isInside).map(({ key }) => key);
+  host.at(0, [arrive("s0", "a", 0, 9_000)], ["s0"]);
+  host.at(1, [arrive("s1", "b", 1, 9_000)], ["s1"]);
+  host.at(2, [arrive("s2", "c", 2, 9_000)], ["s2"]);
+  host.at(5, [{ kind: "client", session: "s1", awayAt: START + 5 }], ["s2"]);
+  expect(host.book.get("waiter", "s1")?.awayAt).toBe(START + 5);
+  for (const [ms, session] of [
+    [5, "s1"],
+    [504, "s1"],
+    [505, "s2"],
+  ] as const) {
+    host.at(ms, [], ["s2"]);
+    expect([ms, ...inside()]).toEqual([ms, session]);
+  }
+});
+
+test("a session outside the pool changes nothing about its bucket before it gets a place", () => {
+  const host = new Decider({ maxSlotPerHost: 1, maxSlotPerIp: -1, maxWaitersPerIp: 1 });
+  const weight = () => host.book.get("account", "b")?.weight;
+  host.at(0, [arrive("s0", "a", 0, 9_000)], ["s0"]);
+  host.at(1, [arrive("s1", "b", 1, 9_000)], ["s1"]);
+  host.at(2, [{ ...arrive("s2", "b", 2, 9_000), weight: 2 } as Input], ["s1", "s2"]);
+  expect([host.book.get("waiter", "s2")?.isInside, weight()]).toEqual([false, 1]);
+  const times = { arrivedAt: START + 1, keepUntil: START + 9_000, at: START + 3, pendingAt: undefined };
+  host.at(3, [{ kind: "end", session: "s1", bucket: "b", end: "canceled", ...times }], ["s2"]);
+  expect([host.book.get("waiter", "s2")?.isInside, weight()]).toEqual([true, 2]);
 });

@@ -24,7 +24,7 @@ const EMPTY_POOL = new WaiterPool();
  */
 
 /** `isReturning`: the session waited before, and the book dropped it when its instance died. */
-export function addWaiter(book: Book, given: Omit<WaiterRecord, "kind" | "isInside">, isReturning = false): void {
+export function addWaiter(book: Book, given: Omit<WaiterRecord, "kind" | "isInside">, isReturning: boolean): void {
   const waiter = recordOf(given);
   // LADDER3: it stands at its keys first.
   if (book.policy.keys !== undefined) {
