@@ -1,4 +1,4 @@
-import type { ClassConfig } from "@slotkeeper/protocol";
+import type { ClassPolicy } from "@slotkeeper/protocol";
 import { type ClassView, type HostSnapshot, snapshotOf } from "@slotkeeper/queue";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -13,7 +13,7 @@ type Name = (typeof NAMES)[number];
 
 interface Case {
   readonly slots: number;
-  readonly classes: { readonly [name in Name]: ClassConfig };
+  readonly classes: { readonly [name in Name]: ClassPolicy };
   /** The classes of the requests that come first, and of those that come when they hold their slots. */
   readonly first: readonly Name[];
   readonly second: readonly Name[];

@@ -53,7 +53,9 @@ export class Decider {
   }
 }
 
-export function arrive(session: string, bucket: string, ms: number, deadlineMs: number): Input {
+export type Arrival = Extract<Input, { readonly kind: "arrive" }>;
+
+export function arrive(session: string, bucket: string, ms: number, deadlineMs: number): Arrival {
   const times = { arrivedAt: START + ms, deadlineAt: START + deadlineMs, openMs: 1_000 };
   return { kind: "arrive", session, bucket, weight: 1, limit: undefined, ...times };
 }
