@@ -25,26 +25,36 @@ const classOf = fc.record({
   more: fc.constantFrom(undefined, undefined, 0, 1, 2, 4),
 });
 
-const hosts: fc.Arbitrary<Case> = fc
-  .record({
-    given: fc.record({ default: classOf, chat: classOf, batch: classOf, bulk: classOf }),
-    besides: fc.integer({ min: 1, max: 8 }),
-    first: fc.array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 12 }),
-    second: fc.array(fc.constantFrom(...NAMES), { maxLength: 12 }),
-  })
-  .map(({ given, besides, first, second }) => {
-    const floors = Object.values(given).reduce((sum, { floor }) => sum + floor, 0);
-    const configOf = ({ weight, floor, more }: (typeof given)[Name]) =>
-      more === undefined ? { weight, floor } : { weight, floor, ceiling: Math.max(1, floor + more) };
-    const { default: plain, chat, batch, bulk } = given;
-    const classes = {
-      default: configOf(plain),
-      chat: configOf(chat),
-      batch: configOf(batch),
-      bulk: configOf(bulk),
-    };
-    return { slots: floors + besides, classes, first, second };
-  });
+interface Kind {
+  readonly hasFloors: boolean;
+  readonly hasCeilings: boolean;
+}
+
+const hosts = ({ hasFloors, hasCeilings }: Kind): fc.Arbitrary<Case> =>
+  fc
+    .record({
+      given: fc.record({ default: classOf, chat: classOf, batch: classOf, bulk: classOf }),
+      besides: fc.integer({ min: 1, max: 8 }),
+      first: fc.array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 9 }),
+      second: fc.array(fc.constantFrom(...NAMES), { maxLength: 9 }),
+    })
+    .map(({ given, besides, first, second }) => {
+      const floorOf = ({ floor }: (typeof given)[Name]) => (hasFloors ? floor : 0);
+      const floors = Object.values(given).reduce((sum, one) => sum + floorOf(one), 0);
+      const configOf = (one: (typeof given)[Name]) => {
+        const [{ weight, more }, floor] = [one, floorOf(one)];
+        if (more === undefined || !hasCeilings) return { weight, floor };
+        return { weight, floor, ceiling: Math.max(1, floor + more) };
+      };
+      const { default: plain, chat, batch, bulk } = given;
+      const classes = {
+        default: configOf(plain),
+        chat: configOf(chat),
+        batch: configOf(batch),
+        bulk: configOf(bulk),
+      };
+      return { slots: floors + besides, classes, first, second };
+    });
 
 /** Requests of these classes, each of a bucket of its own. */
 function ask(host: Decider, ms: number, classes: readonly Name[]): void {
@@ -83,9 +93,14 @@ function expectedShare(of: ClassView, all: readonly ClassView[], slots: number):
 }
 
 describe("the share of a class", () => {
-  test("is the greatest that fits beside the others by weight, with every floor kept and no ceiling exceeded", () => {
+  test.each<Kind>([
+    { hasFloors: false, hasCeilings: false },
+    { hasFloors: true, hasCeilings: false },
+    { hasFloors: false, hasCeilings: true },
+    { hasFloors: true, hasCeilings: true },
+  ])("is the greatest that fits beside the others by weight, above every floor and below every ceiling: %j", (kind) => {
     fc.assert(
-      fc.property(hosts, ({ slots, classes, first, second }) => {
+      fc.property(hosts(kind), ({ slots, classes, first, second }) => {
         const host = new Decider({ maxSlotPerHost: slots, maxSlotPerIp: -1, maxWaitersPerHost: 1_000, classes });
         ask(host, 0, first);
         ask(host, 10, second);
@@ -101,7 +116,7 @@ describe("the share of a class", () => {
           expect(one.share).toBeLessThanOrEqual(Math.min(slots, one.ceiling ?? slots) + 1e-9);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 40 },
     );
   });
 

@@ -65,7 +65,7 @@ describe("a class whose weight is changed", () => {
           else expect(before, name).toBeLessThanOrEqual(lead + 1e-6);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 25 },
     );
   });
 });
@@ -278,7 +278,7 @@ describe("by a budget", () => {
             if (host.book.limits !== undefined) expect(host.book.head.classes !== undefined).toBe(isWithClasses);
           });
         }),
-        { numRuns: 100 },
+        { numRuns: 25 },
       );
     },
   );

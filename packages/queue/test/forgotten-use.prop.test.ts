@@ -1,6 +1,7 @@
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import type { AccountRecord, BookImage, BookRecord, ClassUse } from "@slotkeeper/queue";
-import type { Input } from "@slotkeeper/queue/internals";
+import { Book, type Input } from "@slotkeeper/queue/internals";
+import { indexDifference } from "@slotkeeper/testkit/simulator";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { arrive, Decider, release, START } from "./decider.ts";
@@ -180,11 +181,8 @@ function lineOf(bucket: string, name = "default"): string {
   return name === "default" ? bucket : `${name}\n${bucket}`;
 }
 
-const histories = fc.record({
-  config: fc.constantFrom(...CONFIGS),
-  slots: fc.integer({ min: 1, max: 4 }),
-  steps: fc.array(step, { minLength: 2, maxLength: 30 }),
-});
+const steps = fc.array(step, { minLength: 2, maxLength: 30 });
+const slots = fc.integer({ min: 1, max: 4 });
 
 /** When each line and class was last active. */
 class LastActive {
@@ -200,11 +198,13 @@ class LastActive {
   }
 }
 
-function run(
-  { config, slots, steps }: { config: FairQueueConfig; slots: number; steps: readonly Step[] },
-  check: Check,
-): void {
-  const history = new History(config, slots);
+/** Checks the book after each decision of random histories. */
+function checkHistories(config: FairQueueConfig, check: Check): void {
+  const property = fc.property(slots, steps, (slots, steps) => checkHistory(new History(config, slots), steps, check));
+  fc.assert(property, { numRuns: 20 });
+}
+
+function checkHistory(history: History, steps: readonly Step[], check: Check): void {
   const last = new LastActive();
   let before = new Stored(history.host.book.image());
   for (const step of steps) {
@@ -232,77 +232,76 @@ type Check = (before: Stored, after: Stored, last: LastActive) => void;
 
 const ofClass = (name: string) => `class ${name}`;
 
-describe("of a bucket without slots and waiters", () => {
+describe.each(CONFIGS)("of a bucket without slots and waiters, at a host with %j", (config) => {
   test("nothing is kept but a use ahead of the meter, and a charge that is not older than the idle period", () => {
-    fc.assert(
-      fc.property(histories, (history) => {
-        run(history, (_, after, last) => {
-          for (const account of after.accounts.values()) {
-            if (after.isActive(account.key)) continue;
-            const isRecent = last.isRecent(account.key, after.now);
-            if (account.charged !== undefined) expect(isRecent, "the charge").toBe(true);
-            else expect(after.leadOf(account), "the use").toBeGreaterThan(0);
-          }
-        });
-      }),
-      { numRuns: 120 },
-    );
+    checkHistories(config, (_, after, last) => {
+      for (const account of after.accounts.values()) {
+        if (after.isActive(account.key)) continue;
+        const isRecent = last.isRecent(account.key, after.now);
+        if (account.charged !== undefined) expect(isRecent, "the charge").toBe(true);
+        else expect(after.leadOf(account), "the use").toBeGreaterThan(0);
+      }
+    });
   });
 
   test("a use ahead of the meter and a charge are kept for the idle period", () => {
-    fc.assert(
-      fc.property(histories, (history) => {
-        run(history, (before, after, last) => {
-          for (const [line, account] of before.accounts) {
-            const kept = after.accounts.get(line);
-            if (account.charged !== undefined && last.isRecent(line, after.now))
-              expect(kept?.charged, "the charge").toBeDefined();
-            if (kept !== undefined || before.isActive(line)) continue;
-            const stored = after.hasMeter(line) ? after : before;
-            // The meter of a class that ended and was forgotten in one decision is not known any more.
-            const isKnown = stored === after || !before.isActiveClass(classOfLine(line));
-            if (isKnown) expect(stored.leadOf(account), "the use").toBeLessThan(SLACK_MS);
-          }
-        });
-      }),
-      { numRuns: 120 },
-    );
+    checkHistories(config, (before, after, last) => {
+      for (const [line, account] of before.accounts) {
+        const kept = after.accounts.get(line);
+        if (account.charged !== undefined && last.isRecent(line, after.now))
+          expect(kept?.charged, "the charge").toBeDefined();
+        if (kept !== undefined || before.isActive(line)) continue;
+        const stored = after.hasMeter(line) ? after : before;
+        // The meter of a class that ended and was forgotten in one decision is not known any more.
+        const isKnown = stored === after || !before.isActiveClass(classOfLine(line));
+        if (isKnown) expect(stored.leadOf(account), "the use").toBeLessThan(SLACK_MS);
+      }
+    });
   });
 });
 
-describe("of a class without slots and waiters", () => {
+const WITH_CLASSES = CONFIGS.filter(({ classes }) => classes !== undefined);
+
+describe.each(WITH_CLASSES)("of a class without slots and waiters, at a host with %j", (config) => {
   test("nothing is kept but a use ahead of the meter, buckets of which something is kept, and a charge of the idle period", () => {
-    fc.assert(
-      fc.property(histories, (history) => {
-        run(history, (_, after, last) => {
-          for (const [name, use] of after.classes) {
-            if (after.isActiveClass(name)) continue;
-            const isRecent = last.isRecent(ofClass(name), after.now);
-            if (use.charged !== undefined) expect(isRecent, "the charge").toBe(true);
-            else if (!after.hasAccounts(name) && !after.isWaitedFor(name))
-              expect(after.leadOfClass(use), "the use").toBeGreaterThan(0);
-          }
-        });
-      }),
-      { numRuns: 120 },
-    );
+    checkHistories(config, (_, after, last) => {
+      for (const [name, use] of after.classes) {
+        if (after.isActiveClass(name)) continue;
+        const isRecent = last.isRecent(ofClass(name), after.now);
+        if (use.charged !== undefined) expect(isRecent, "the charge").toBe(true);
+        else if (!after.hasAccounts(name) && !after.isWaitedFor(name))
+          expect(after.leadOfClass(use), "the use").toBeGreaterThan(0);
+      }
+    });
   });
 
   test("its use ahead of the meter, the meter of buckets of which something is kept, and its charge in the idle period are kept", () => {
-    fc.assert(
-      fc.property(histories, (history) => {
-        run(history, (before, after, last) => {
-          for (const [name, use] of before.classes) {
-            const kept = after.classes.get(name);
-            if (use.charged !== undefined && last.isRecent(ofClass(name), after.now))
-              expect(kept?.charged, "the charge").toBeDefined();
-            if (kept !== undefined || before.isActiveClass(name)) continue;
-            expect(after.hasAccounts(name), "the meter").toBe(false);
-            expect(after.leadOfClass(use), "the use").toBeLessThan(SLACK_MS);
-          }
-        });
-      }),
-      { numRuns: 120 },
-    );
+    checkHistories(config, (before, after, last) => {
+      for (const [name, use] of before.classes) {
+        const kept = after.classes.get(name);
+        if (use.charged !== undefined && last.isRecent(ofClass(name), after.now))
+          expect(kept?.charged, "the charge").toBeDefined();
+        if (kept !== undefined || before.isActiveClass(name)) continue;
+        expect(after.hasAccounts(name), "the meter").toBe(false);
+        expect(after.leadOfClass(use), "the use").toBeLessThan(SLACK_MS);
+      }
+    });
+  });
+});
+
+describe.each(WITH_CLASSES)("a host with %j", (config) => {
+  test("has the same index after each decision as one that is read from the store (BOOK4)", () => {
+    const property = fc.property(slots, steps, (slots, steps) => {
+      const history = new History(config, slots);
+      for (const step of steps) {
+        history.take(step);
+        const { book } = history.host;
+        if (book.limits === undefined) continue;
+        const read = Book.of("h", book.tag, book.image());
+        read.index.useTime(...book.index.time);
+        expect(indexDifference(book, read)).toBeUndefined();
+      }
+    });
+    fc.assert(property, { numRuns: 8 });
   });
 });
