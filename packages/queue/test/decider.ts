@@ -9,6 +9,8 @@ export class Decider {
   readonly book: Book;
   /** The instance that decides next. */
   instance = "i";
+  /** The name of the host, if the callers sent it. */
+  hostname: string | undefined;
   /** When the instances were last seen, after the start. */
   seenMs: Readonly<Record<string, number>> = {};
   /** Sessions whose slot no call has taken. */
@@ -35,7 +37,7 @@ export class Decider {
       ...options,
       now,
       instance: this.instance,
-      limits: { policy, loadedAt: now, hostname: undefined },
+      limits: { policy, loadedAt: now, hostname: this.hostname },
       isSemaphore: false,
       mostEnds: 100,
       newSecret: () => `${this.#secrets++}`,
@@ -60,7 +62,7 @@ export function arrive(session: string, bucket: string, ms: number, deadlineMs: 
   return { kind: "arrive", session, bucket, weight: 1, limit: undefined, ...times };
 }
 
-export function release(book: Book, session: string): Input {
+export function release(book: Book, session: string): Extract<Input, { readonly kind: "release" }> {
   const slotToken = book.leaseOf(session)?.key ?? "";
   return { kind: "release", slotToken, hitAt: undefined, status: undefined };
 }
