@@ -35,8 +35,8 @@ const hosts = ({ hasFloors, hasCeilings }: Kind): fc.Arbitrary<Case> =>
     .record({
       given: fc.record({ default: classOf, chat: classOf, batch: classOf, bulk: classOf }),
       besides: fc.integer({ min: 1, max: 8 }),
-      first: fc.array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 9 }),
-      second: fc.array(fc.constantFrom(...NAMES), { maxLength: 9 }),
+      first: fc.array(fc.constantFrom(...NAMES), { minLength: 4, maxLength: 9 }),
+      second: fc.array(fc.constantFrom(...NAMES), { minLength: 2, maxLength: 9 }),
     })
     .map(({ given, besides, first, second }) => {
       const floorOf = ({ floor }: (typeof given)[Name]) => (hasFloors ? floor : 0);
@@ -116,7 +116,7 @@ describe("the share of a class", () => {
           expect(one.share).toBeLessThanOrEqual(Math.min(slots, one.ceiling ?? slots) + 1e-9);
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 25 },
     );
   });
 

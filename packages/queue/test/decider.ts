@@ -4,6 +4,13 @@ import { Book, type Decision, decide, type Input } from "@slotkeeper/queue/inter
 
 export const START = 1_000_000;
 
+const UNCHANGED: FairQueueConfig = {};
+
+interface Settings {
+  readonly options: ReturnType<typeof resolveOptions>;
+  readonly policy: ReturnType<typeof resolveHost>["policy"];
+}
+
 /** One host, and one instance after the other that decides. */
 export class Decider {
   readonly book: Book;
@@ -17,10 +24,22 @@ export class Decider {
   undelivered: readonly string[] = [];
   #secrets = 0;
   readonly #config: FairQueueConfig;
+  readonly #settings = new Map<FairQueueConfig, Settings>();
 
   constructor(config: FairQueueConfig, book = new Book("h", START)) {
     this.#config = config;
     this.book = book;
+  }
+
+  /** Many decisions have the same settings, and to check them takes longer than to decide. */
+  #resolved(change: FairQueueConfig): Settings {
+    let settings = this.#settings.get(change);
+    if (settings === undefined) {
+      const options = resolveOptions({ ...this.#config, ...change });
+      settings = { options, policy: resolveHost(options, undefined).policy };
+      this.#settings.set(change, settings);
+    }
+    return settings;
   }
 
   /** How long after its grant a session may be canceled. */
@@ -29,9 +48,8 @@ export class Decider {
   }
 
   /** Decides at a time after the start. The named sessions have an open poll. */
-  at(ms: number, inputs: readonly Input[], polled: readonly string[], change: FairQueueConfig = {}): Decision {
-    const options = resolveOptions({ ...this.#config, ...change });
-    const { policy } = resolveHost(options, undefined);
+  at(ms: number, inputs: readonly Input[], polled: readonly string[], change: FairQueueConfig = UNCHANGED): Decision {
+    const { options, policy } = this.#resolved(change);
     const now = START + ms;
     const decision = decide(this.book, inputs, {
       ...options,

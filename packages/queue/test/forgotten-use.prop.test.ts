@@ -181,7 +181,7 @@ function lineOf(bucket: string, name = "default"): string {
   return name === "default" ? bucket : `${name}\n${bucket}`;
 }
 
-const steps = fc.array(step, { minLength: 2, maxLength: 30 });
+const steps = fc.array(step, { minLength: 20, maxLength: 40 });
 const slots = fc.integer({ min: 1, max: 4 });
 
 /** When each line and class was last active. */
@@ -201,7 +201,7 @@ class LastActive {
 /** Checks the book after each decision of random histories. */
 function checkHistories(config: FairQueueConfig, check: Check): void {
   const property = fc.property(slots, steps, (slots, steps) => checkHistory(new History(config, slots), steps, check));
-  fc.assert(property, { numRuns: 20 });
+  fc.assert(property, { numRuns: 6 });
 }
 
 function checkHistory(history: History, steps: readonly Step[], check: Check): void {
@@ -302,6 +302,6 @@ describe.each(WITH_CLASSES)("a host with %j", (config) => {
         expect(indexDifference(book, read)).toBeUndefined();
       }
     });
-    fc.assert(property, { numRuns: 8 });
+    fc.assert(property, { numRuns: 6 });
   });
 });
