@@ -137,6 +137,15 @@ describe("the share of a class", () => {
     }
   });
 
+  test("is at least its floor beside other classes with floors, whose weights are greater", () => {
+    const classes = { chat: { weight: 1, floor: 3 }, batch: { weight: 8, floor: 1 } };
+    const host = new Decider({ maxSlotPerHost: 5, maxSlotPerIp: -1, classes });
+    ask(host, 0, ["batch", "chat", "batch", "chat", "batch", "chat", "batch", "chat"]);
+    ask(host, 1, ["batch", "chat"]);
+    const shares = new Map(stateOf(host, 1).classes.map(({ name, share }) => [name, share]));
+    expect([shares.get("chat"), shares.get("batch")]).toEqual([3, 2]);
+  });
+
   test("has no floor while a budget keeps slots free", () => {
     const host = new Decider({
       maxSlotPerHost: 10,
