@@ -166,7 +166,7 @@ describe("the classes of a host in its state", () => {
   test("are listed by name with what they hold, how many wait, and their limits, used or not", () => {
     const host = new Decider(HOST);
     ask(host, 0, ["chat", "chat", "batch", "batch", "chat"]);
-    expect(stateOf(host, 0).classes).toEqual([
+    expect(stateOf(host, 0).classes).toStrictEqual([
       { name: "batch", weight: 1, floor: 0, ceiling: 1, inFlight: 0, waiting: 2, progressMs: 0, share: 0.5 },
       { name: "chat", weight: 3, floor: 0, inFlight: 2, waiting: 1, progressMs: 0, share: 1.5 },
       // It was not used yet, so it has no meter.
