@@ -75,6 +75,53 @@ describe("an idle bucket", () => {
   });
 });
 
+describe("a bucket", () => {
+  const BY_BUDGET = { order: "budget:tokens", budgets: { tokens: { limit: 1e9, perSeconds: 1 } } } as const;
+  const ask = (session: string, ms: number, weight: number): Arrival => ({
+    ...arrive(session, "a", ms, LONG_MS),
+    weight,
+    demand: { cost: { tokens: 40 } },
+  });
+
+  test("that a direct SQL caller gave a slot is not charged for the time before it had an account", () => {
+    const lease = {
+      kind: "lease",
+      key: "slot_h.x",
+      fence: 1,
+      session: "s",
+      bucket: "a",
+      instance: "",
+      width: 1,
+    } as const;
+    const times = { grantedAt: START, endsAt: START + 5_000, keepUntil: START + 5_000 };
+    const records = [{ ...lease, ...times, isReleased: false, isProbe: false }];
+    const host = new Decider(HOST, Book.of("h", "1.x", { head: newHead(START, 0), records }));
+    host.at(6_000, [{ kind: "breaker", isOpen: true }], []);
+    expect([host.book.inFlight, host.book.size("account")]).toEqual([0, 0]);
+  });
+
+  test("keeps its charge per weight when its weight changes", () => {
+    const host = new Decider({ ...HOST, ...BY_BUDGET });
+    host.at(0, [ask("s1", 0, 1)], ["s1"]);
+    expect(host.book.get("account", "a")).toMatchObject({ weight: 1, charged: 40 });
+    host.at(10, [ask("s2", 10, 4)], []);
+    expect(host.book.get("account", "a")).toMatchObject({ weight: 4, charged: 4 * 40 + 40 });
+  });
+
+  test("has no charge, and joins at none, after the order was changed and changed back (CHARGED3)", () => {
+    const host = new Decider({ ...HOST, ...BY_BUDGET });
+    host.at(0, [ask("s1", 0, 1)], ["s1"]);
+    host.at(10, [ask("s2", 10, 1)], ["s2"]);
+    expect(host.book.head.chargeLevel).toBe(40);
+    host.at(20, [], [], { order: "slot-seconds" });
+    expect(host.book.head.chargeLevel).toBeUndefined();
+    host.at(30, [], []);
+    host.at(40, [{ ...ask("s3", 40, 1), bucket: "b" }], ["s3"]);
+    expect(host.book.get("account", "a")?.charged).toBeUndefined();
+    expect(host.book.get("account", "b")?.charged).toBe(40);
+  });
+});
+
 describe("a class without slots and waiters", () => {
   const ask = (session: string, bucket: string, name: string, ms: number): Arrival => ({
     ...arrive(session, bucket, ms, LONG_MS),
