@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { type Command, cannotStart, slotkeeper } from "./command.ts";
+import { BIN, Command, cannotStart, slotkeeper } from "./command.ts";
 import { TerminalSession } from "./terminal.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "slotkeeper-cli-client-"));
@@ -215,6 +215,28 @@ describe("acquire, status and release", () => {
     expect(text.err).toMatch(/^Nothing was released: this token holds no slot/);
     expect([json.code, JSON.parse(json.out)]).toEqual([1, { result: "ok", released: false }]);
   });
+
+  test.each([
+    ["text", []],
+    ["JSON", ["--json"]],
+  ])("an acquire whose output, %s, has no reader keeps no slot, says so and exits 1", async (_format, json) => {
+    const url = await serve();
+    const asked = slotkeeper(["acquire", "--url", url, "--host", "h", ...json]);
+    asked.process.stdout?.destroy();
+    expect(await done(asked)).toMatchObject({ code: 1, err: expect.stringContaining("token") });
+    expect(await inUse(url)).toBe(0);
+  });
+
+  test.each([">&-", ">/dev/null"])(
+    "an acquire with the output %s takes no slot, says so and exits 1",
+    async (output) => {
+      const url = await serve();
+      const asked = [process.execPath, BIN, "acquire", "--url", url, "--host", "h"];
+      const { code, err } = await done(new Command("sh", ["-c", `exec "$@" ${output}`, "sh", ...asked]));
+      expect([code, err]).toEqual([1, expect.stringContaining("token")]);
+      expect(await inUse(url)).toBe(0);
+    },
+  );
 
   test("every command takes the address from SLOTKEEPER_URL; the flag goes first", async () => {
     const key = "a-shared-key-of-some-length";

@@ -156,6 +156,18 @@ describe("slotkeeper migrate", () => {
     expect(err).toContain("Expected the dsn to be like");
   });
 
+  it.each(["$user", "x".repeat(64), "é".repeat(32)])(
+    "exits 3 for the schema %j, and changes nothing",
+    async (schema) => {
+      const { code, err } = await migrate("-c", configFile("named.json", { dsn: database.dsn, schema }));
+      expect([code, err]).toEqual([3, expect.stringContaining(`\`backend.postgres.schema\` cannot be used.`)]);
+      expect(err).toContain(`a name of 1 to 63 bytes other than "$user", got ${JSON.stringify(schema)}`);
+      const client = await database.connect();
+      const named = "SELECT FROM pg_namespace WHERE starts_with($1, nspname)";
+      expect((await client.query(named, [schema])).rows).toEqual([]);
+    },
+  );
+
   it("prints its help", async () => {
     expect(await migrate("--help")).toMatchObject({
       code: 0,

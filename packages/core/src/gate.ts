@@ -271,9 +271,9 @@ export class Gate implements Link {
       this.reject(ticket, "rejected", new QueueFullError(full));
     } else {
       this.#push(ticket);
-      if (waitSignal) watch(ticket, waitSignal);
       // In a pool one timeout covers both stages. It already runs if the ticket has waited for its key.
       if (!ticket.list) this.context.time(ticket, timeoutMs, ticket.sinceAt);
+      if (waitSignal) watch(ticket, waitSignal);
     }
   }
 

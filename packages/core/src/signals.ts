@@ -5,11 +5,13 @@
  *
  * SIGNAL1  A signal has our listener if and only if a waiter uses it.
  * SIGNAL2  When a signal aborts, its waiters are rejected in order of arrival, each exactly once.
+ * SIGNAL3  A signal of the caller's own may throw. A waiter that cannot listen is rejected with that error. A listener
+ *     that cannot be removed has no effect.
  */
 
 interface Waiter {
   /** The gate at which it waits. */
-  readonly at: { reject(waiter: Waiter, how: "aborted", reason: unknown): void } | undefined;
+  readonly at: { reject(waiter: Waiter, how: "aborted" | "rejected", reason: unknown): void } | undefined;
 }
 
 /** The waiters of each signal. An entry is removed with its last waiter, so the map need not be a `WeakMap`. */
@@ -26,20 +28,27 @@ function abort({ target }: Event): void {
   for (const waiter of groups.get(signal) ?? []) waiter.at?.reject(waiter, "aborted", signal.reason);
 }
 
+/** May reject the waiter, so the caller must have set up its whole wait. */
 export function watch(waiter: Waiter, signal: AbortSignal): void {
   const group = groups.get(signal) ?? new Set();
-  if (group.size === 0) {
-    groups.set(signal, group);
+  const isFirst = group.size === 0;
+  group.add(waiter);
+  if (!isFirst) return;
+  groups.set(signal, group);
+  try {
     // With `once`, a listener that has run need not be removed. Removing one costs as much as adding one.
     signal.addEventListener("abort", abort, { once: true });
+  } catch (error) {
+    waiter.at?.reject(waiter, "rejected", error);
   }
-  group.add(waiter);
 }
 
 export function unwatch(waiter: Waiter, signal: AbortSignal): void {
   const group = groups.get(signal);
   if (group?.delete(waiter) && group.size === 0) {
     groups.delete(signal);
-    if (!signal.aborted) signal.removeEventListener("abort", abort);
+    try {
+      if (!signal.aborted) signal.removeEventListener("abort", abort);
+    } catch {}
   }
 }

@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
 import { settled } from "slotkeeper/testing";
 import { describe, expect, test } from "vitest";
+import { expiringGates } from "./gates.ts";
 import { outcome } from "./outcome.ts";
 import { useWorld } from "./world.ts";
 
@@ -83,4 +84,49 @@ describe("listeners on the caller's signal", () => {
     held.release();
     expect(await run).toBe(0);
   });
+});
+
+/** A signal of the caller's own that never aborts, with a method that throws. */
+function brokenSignal(method: "addEventListener" | "removeEventListener"): AbortSignal {
+  const fail = () => {
+    throw new Error(method);
+  };
+  return { aborted: false, addEventListener() {}, removeEventListener() {}, [method]: fail } as unknown as AbortSignal;
+}
+
+describe.each(expiringGates)("a signal whose methods throw, at a %s", (_name, create) => {
+  test("a waiter that cannot listen is rejected with the error and leaves nothing", async () => {
+    const gate = create(world());
+    const held = await gate.acquire();
+    const signal = brokenSignal("addEventListener");
+    const waiters = [1, 2].map(() => outcome(gate.acquire({ signal, timeoutMs: 10 })));
+    await settled();
+    for (const waiter of waiters) expect(waiter.reason).toEqual(new Error("addEventListener"));
+    held.release();
+    expect(gate.inUse).toBe(0);
+    (await gate.acquire()).release();
+    gate.close();
+  });
+
+  test("a waiter whose listener cannot be removed gets its slot", async () => {
+    const gate = create(world());
+    const held = await gate.acquire();
+    const waiter = outcome(gate.acquire({ signal: brokenSignal("removeEventListener") }));
+    expect(held.release()).toBe(true);
+    await settled();
+    waiter.value.release();
+    expect(gate.inUse).toBe(0);
+    gate.close();
+  });
+});
+
+test("a waiter that cannot listen at the second stage of a pool gives back the slot of its key", async () => {
+  const pool = world().pool({ max: 1, maxPerKey: 1 });
+  const held = await pool.acquire("a");
+  const waiter = outcome(pool.acquire("b", { signal: brokenSignal("addEventListener") }));
+  await settled();
+  expect([waiter.status, pool.waiting, pool.stats().inUse]).toEqual(["rejected", 0, 1]);
+  held.release();
+  (await pool.acquire("b")).release();
+  pool.close();
 });

@@ -6,7 +6,7 @@ export { type NotificationProbe, probeNotifications } from "./doctor/notificatio
 export { explainFailure, MigrateError } from "./failures/explain-failure.ts";
 export { STORE_PROBLEMS, type StoreProblem } from "./failures/failure-table.ts";
 export { type MigrateOptions, migrate, migrationStates } from "./migrate/migrate.ts";
-export { migrationScript } from "./migrate/migration-step.ts";
+export { checkSchemaName, migrationScript } from "./migrate/migration-step.ts";
 export { type MigrationState, SchemaError, type SchemaProblem, schemaProblem } from "./migrate/schema-state.ts";
 export { parseBaseUrl } from "./postgrest/base-url.ts";
 export { PostgrestStore, type PostgrestStoreOptions } from "./postgrest/postgrest-store.ts";

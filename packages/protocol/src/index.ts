@@ -31,6 +31,6 @@ export * from "./settings/host-limits.ts";
 export * from "./settings/key-settings.ts";
 export * from "./settings/queue-settings.ts";
 export { defaultsOf, type NumberSetting, type Setting, type Settings } from "./settings/setting.ts";
-export { isRecord, isWithin, NAME, numberExpected } from "./settings/setting-checks.ts";
+export { isRecord, isWithin, NAME, NAME_PROBLEM, numberExpected } from "./settings/setting-checks.ts";
 export * from "./wait-cause.ts";
 export type * from "./wire.ts";

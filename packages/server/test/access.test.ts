@@ -152,6 +152,18 @@ describe("the operator routes", () => {
         { "X-Real-IP": "127.0.0.1" },
         { "CF-Connecting-IP": "127.0.0.1" },
         { "cf-ray": "x" },
+        { "CDN-Loop": "cdn" },
+        { "True-Client-IP": "127.0.0.1" },
+        { "Client-IP": "127.0.0.1" },
+        { "X-Client-IP": "127.0.0.1" },
+        { "X-Cluster-Client-IP": "127.0.0.1" },
+        { "X-ProxyUser-Ip": "127.0.0.1" },
+        { "X-Envoy-Expected-Rq-Timeout-Ms": "15000" },
+        { "Fly-Client-IP": "127.0.0.1" },
+        { "Fastly-Client-IP": "127.0.0.1" },
+        { "X-Azure-ClientIP": "127.0.0.1" },
+        { "X-Original-URL": "/" },
+        { "X-Amzn-Trace-Id": "x" },
       ];
       // Node drops headers above a limit unless configured otherwise, and a proxy adds its headers at the end.
       const many = Object.fromEntries(Array.from({ length: 2_100 }, (_, at) => [`h${at}`, ""]));
@@ -161,6 +173,15 @@ describe("the operator routes", () => {
       }
     },
   );
+
+  // nginx before 1.29.7 sends this for a plain `proxy_pass http://127.0.0.1:8080;`: no header says that it is a proxy.
+  it("without a configured token are closed to HTTP/1.0, which is a proxy that adds no header", async () => {
+    const fixture = await startFixture();
+    const asked = (version: string) =>
+      `GET /api/v0/state HTTP/${version}\r\nHost: ${new URL(fixture.url).host}\r\nConnection: close\r\n\r\n`;
+    expect(await rawAnswer(fixture, asked("1.1"))).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await rawAnswer(fixture, asked("1.0"))).toMatch(/^HTTP\/1\.1 404 /);
+  });
 
   it("without a configured token are closed if the listener is reachable from elsewhere, and the start logs a warning", async () => {
     const isWarned = (logged: string[]) => logged.some((line) => line.includes("without `internalApiToken`"));

@@ -335,6 +335,28 @@ describe("problems", () => {
     expect(problemsOf({ file: configFile(many) })).toHaveLength(40);
   });
 
+  it("names that are not allowed are problems besides those of what they name", () => {
+    const budgets = { slots: { limit: 1 }, A: { limit: 1, perSeconds: 1 } };
+    const keys = { B: { slots: 0 } };
+    const classes = { C: { weight: 0 }, "a-b": {} };
+    const hosts = { h: { budgets: { D: {} } } };
+    const about = problemsOf({ file: configFile({ fairQueue: { budgets, keys, classes, hosts } }) }).map(
+      (problem) => /`(.*?)`/.exec(problem)?.[1],
+    );
+    expect(about.sort()).toEqual([
+      "fairQueue.budgets.A",
+      "fairQueue.budgets.slots",
+      "fairQueue.budgets.slots.perSeconds",
+      "fairQueue.classes.C",
+      "fairQueue.classes.C.weight",
+      "fairQueue.hosts.h.budgets.D",
+      "fairQueue.hosts.h.budgets.D.limit",
+      "fairQueue.hosts.h.budgets.D.perSeconds",
+      "fairQueue.keys.B",
+      "fairQueue.keys.B.slots",
+    ]);
+  });
+
   it.each([
     [{ auth: { enabled: true } }, "`auth.token` or `auth.tokens` is required because `auth.enabled` is true"],
     [{ backend: { mode: "postgres" } }, '`backend.postgres.dsn` is required because `backend.mode` is "postgres"'],

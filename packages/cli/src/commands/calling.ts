@@ -22,12 +22,12 @@ export const ACQUIRE = command({
     json: flag("print token, fence, lease and charges as JSON"),
   },
   notes:
-    "The slot is lost when its lease ends (30 s unless configured otherwise). For longer work use `slotkeeper exec`, which renews it.",
+    "The slot is lost when its lease ends (30 s unless configured otherwise). For longer work use `slotkeeper exec`, which renews it. A slot whose token cannot be written to standard output is released, and the exit code is 1.",
   examples: [
     'slot=$(slotkeeper acquire --host api.example.com --bucket me) && curl https://api.example.com/; slotkeeper release "$slot"',
     "slotkeeper acquire --host nightly-jobs --max 2 --timeout 60 --json",
   ],
-  exits: ["ok", "usage", "noSlot", "unreachable", "refused"],
+  exits: ["ok", "failed", "usage", "noSlot", "unreachable", "refused"],
   exitNote: "otherwise 128 + n, if signal n ended the wait",
 });
 

@@ -309,8 +309,8 @@ export class LimiterGate {
       if (others >= this.policy.maxWaiters)
         return this.reject(ticket, "rejected", queueFullError(this, ticket.key, others));
       ticket.waitSignal = signal;
-      if (signal) watch(ticket, signal);
       this.agenda.schedule(ticket, sinceAt + timeoutMs);
+      if (signal) watch(ticket, signal);
     });
   }
 

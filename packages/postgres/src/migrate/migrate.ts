@@ -2,7 +2,7 @@ import { Client, type ClientBase, escapeIdentifier } from "pg";
 import { parseDsn } from "../connection/parse-dsn.ts";
 import { explainFailure, MigrateError } from "../failures/explain-failure.ts";
 import { type Migration, readMigrations } from "./migration-files.ts";
-import { createLedger, migrationStep, refuseBadName } from "./migration-step.ts";
+import { checkSchemaName, createLedger, migrationStep } from "./migration-step.ts";
 import { foreignProblem, type MigrationState, readSchemaState, SchemaError, schemaProblem } from "./schema-state.ts";
 
 /**
@@ -64,7 +64,7 @@ async function onDatabase<T>(
   { dsn, schema = "public", migrations = readMigrations() }: MigrateOptions,
   work: (client: ClientBase, schema: string, migrations: readonly Migration[]) => Promise<T>,
 ): Promise<T> {
-  refuseBadName(schema);
+  checkSchemaName(schema);
   const config = { application_name: "slotkeeper migrate", ...parseDsn(dsn) };
   const client = new Client(config);
   // A broken connection rejects the running query. Without this listener the event would end the process.

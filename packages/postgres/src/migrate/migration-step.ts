@@ -5,10 +5,15 @@ import { ledgerOf } from "./schema-state.ts";
 /** How long a migration may wait for a lock. Other statements that need the same table wait behind it. */
 const LOCK_TIMEOUT = "15s";
 
-/** PostgreSQL would silently shorten a longer name. */
-export function refuseBadName(schema: string): void {
-  if (schema !== "" && Buffer.byteLength(schema) <= 63 && !schema.includes("\0")) return;
-  throw new TypeError(`Expected \`schema\` to be a name of 1 to 63 bytes, got ${JSON.stringify(schema)}`);
+/** A search path replaces this name, even a quoted one, by the name of the role. */
+const ROLE = "$user";
+
+/** Throws a `TypeError` for a name that PostgreSQL would replace or silently shorten. */
+export function checkSchemaName(schema: string): void {
+  if (schema !== "" && Buffer.byteLength(schema) <= 63 && !schema.includes("\0") && schema !== ROLE) return;
+  throw new TypeError(
+    `Expected \`schema\` to be a name of 1 to 63 bytes other than "${ROLE}", got ${JSON.stringify(schema)}`,
+  );
 }
 
 export function createLedger(schema: string): string {
@@ -39,7 +44,7 @@ ${sql}`;
  * `migrate`, which then finds nothing to do.
  */
 export function migrationScript(schema = "public", migrations: readonly Migration[] = readMigrations()): string {
-  refuseBadName(schema);
+  checkSchemaName(schema);
   const steps = migrations.map((migration) => `BEGIN;\n${migrationStep(schema, migration)}\nCOMMIT;\n`);
   return [`CREATE SCHEMA IF NOT EXISTS ${escapeIdentifier(schema)};\n${createLedger(schema)}\n`, ...steps].join("\n");
 }

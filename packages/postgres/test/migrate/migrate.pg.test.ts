@@ -147,7 +147,7 @@ describe("migrationScript", () => {
     expect(await migrate(target)).toEqual([]);
   });
 
-  it.each(["", "x".repeat(64), "a\0b"])("refuses %j for a schema", (schema) => {
+  it.each(["", "x".repeat(64), "a\0b", "$user"])("refuses %j for a schema", (schema) => {
     expect(() => migrationScript(schema)).toThrow(/Expected `schema` to be a name of 1 to 63 bytes/);
   });
 });

@@ -1,5 +1,5 @@
 import type { Settings } from "./setting.ts";
-import { expected, nameProblems, numberProblems, tableProblems } from "./setting-checks.ts";
+import { expected, NAME_PROBLEM, nameProblems, numberProblems, tableProblems } from "./setting-checks.ts";
 
 /**
  * The keys of one budget in `budgets`, of `fairQueue`, a host or a key. The bounds keep levels and times exact: the level of a
@@ -92,7 +92,7 @@ function budgetProblem(name: string, budget: unknown, path: string): string[] {
   return [
     ...nameProblems(name, path),
     ...(name === SLOTS_QUOTA
-      ? [`Expected the name \`${path}\` to be another one: the header RateLimit has it for the slots`]
+      ? [`${NAME_PROBLEM} \`${path}\` to be another one: the header RateLimit has it for the slots`]
       : []),
     ...Object.keys(unknown).map((key) => `Unknown key \`${path}.${key}\``),
     ...numberProblems(BUDGET_SETTINGS.limit, `${path}.limit`, limit),

@@ -26,10 +26,13 @@ export function tableProblems(
 /** The name of a budget, a key or a class. */
 export const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
 
+/** How a problem of a name begins. The schemas do not check names. */
+export const NAME_PROBLEM = "Expected the name";
+
 /** Names become parts of headers, metrics and paths of settings. `path` ends with the name. */
 export function nameProblems(name: string, path: string): string[] {
   if (NAME.test(name)) return [];
-  return [`Expected the name \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`];
+  return [`${NAME_PROBLEM} \`${path}\` to be 1 to 32 characters of a-z, 0-9, _ and -, and begin with one of a-z`];
 }
 
 /** Whether a value is a number that the setting allows. */

@@ -1,4 +1,4 @@
-import { parseBaseUrl, parseDsn } from "@slotkeeper/postgres";
+import { checkSchemaName, parseBaseUrl, parseDsn } from "@slotkeeper/postgres";
 import type { ServiceConfig } from "@slotkeeper/protocol";
 import { type CrossProblem, hostProblems, queueProblems } from "./queue-rules.ts";
 import { backendMode, parseListen, sharedKeys } from "./settings.ts";
@@ -47,12 +47,13 @@ function backendProblems(config: ServiceConfig): CrossProblem[] {
   if (mode === "postgrest" && backend?.postgrest?.baseUrl === undefined) {
     add("postgrest.baseUrl", 'is required because `backend.mode` is "postgrest"');
   }
-  for (const [key, address, parse] of [
+  for (const [key, value, check] of [
     ["postgrest.baseUrl", backend?.postgrest?.baseUrl, parseBaseUrl],
     ["postgres.dsn", backend?.postgres?.dsn, parseDsn],
     ["postgres.listenDsn", backend?.postgres?.listenDsn, parseDsn],
+    ["postgres.schema", backend?.postgres?.schema, checkSchemaName],
   ] as const) {
-    const problem = refusal(address, parse);
+    const problem = refusal(value, check);
     if (problem !== undefined) add(key, `cannot be used. ${problem}`);
   }
   if (mode !== "memory" && backend?.memory?.journal !== undefined) {
@@ -61,10 +62,10 @@ function backendProblems(config: ServiceConfig): CrossProblem[] {
   return problems;
 }
 
-/** Problems that the pattern does not show: the message of the parser that refuses the value. */
-function refusal(address: string | undefined, parse: (address: string) => unknown): string | undefined {
+/** Problems that the pattern does not show: the message with which the store refuses the value. */
+function refusal(value: string | undefined, check: (value: string) => unknown): string | undefined {
   try {
-    if (address !== undefined) parse(address);
+    if (value !== undefined) check(value);
     return undefined;
   } catch (error) {
     return (error as TypeError).message;

@@ -6,6 +6,7 @@ import {
   type HostLimitsConfig,
   keyProblems,
   LIMITS,
+  NAME_PROBLEM,
   orderProblems,
   SEMAPHORE_PREFIX,
   type ServiceConfig,
@@ -43,9 +44,14 @@ export function queueProblems({ fairQueue = {} }: ServiceConfig): CrossProblem[]
 function costProblems(path: string, { budgets = {}, keys = {} }: HostLimitsConfig): CrossProblem[] {
   const ofBudgets = budgetProblems(budgets, `${path}.budgets`, LIMITS.budgets);
   return [
-    ...ofBudgets.map((message) => ({ about: [`${path}.budgets`], message })),
-    ...keyProblems(keys, `${path}.keys`).map((message) => ({ about: [`${path}.keys`], message })),
+    ...tableProblems(`${path}.budgets`, ofBudgets),
+    ...tableProblems(`${path}.keys`, keyProblems(keys, `${path}.keys`)),
   ];
+}
+
+/** A name does not depend on what it names, so it is checked even if the schema refuses something in the table. */
+function tableProblems(table: string, messages: readonly string[]): CrossProblem[] {
+  return messages.map((message) => ({ about: message.startsWith(NAME_PROBLEM) ? [] : [table], message }));
 }
 
 /** An order by a budget that the host does not have. A problem of inherited keys alone is reported where they are set. */
@@ -63,7 +69,7 @@ function orderedProblems(path: string, own: HostLimitsConfig, inherited: HostLim
  */
 function shareProblems(path: string, own: HostLimitsConfig, inherited: HostLimitsConfig | undefined): CrossProblem[] {
   const shape = own.classes === undefined ? [] : classProblems(own.classes, `${path}.classes`);
-  if (shape.length > 0) return shape.map((message) => ({ about: [`${path}.classes`], message }));
+  if (shape.length > 0) return tableProblems(`${path}.classes`, shape);
   if (inherited === undefined) return [];
   if (own.classes === undefined && own.order === undefined && own.maxSlotPerHost === undefined) return [];
   const { classes = {}, order, maxSlotPerHost: slots = HOST_LIMITS.maxSlotPerHost.default } = { ...inherited, ...own };

@@ -45,10 +45,15 @@ export class NodeExchange extends BaseExchange implements Exchange {
     return this.#request.socket.remoteAddress ?? "unknown";
   }
 
-  /** Not a caller behind a proxy on this machine, nor a browser sent here by a page of another site. */
+  /**
+   * Not a browser sent here by a page of another site, nor, as far as a request shows it, a caller behind a proxy on this
+   * machine. Old proxies speak HTTP/1.0 and add no header; browsers, curl and our clients speak HTTP/1.1. A proxy that
+   * speaks HTTP/1.1 and adds no header cannot be recognised, so behind a proxy a token must be configured.
+   */
   get isLocal(): boolean {
     if (!this.#isBoundToLoopback || !isLoopback(this.peer)) return false;
-    const { headers } = this.#request;
+    const { headers, httpVersion } = this.#request;
+    if (httpVersion !== "1.1") return false;
     const { host = "", origin } = headers;
     if (!/^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i.test(host)) return false;
     if (origin !== undefined && !isOwnOrigin(origin, host)) return false;
@@ -150,7 +155,8 @@ export class NodeExchange extends BaseExchange implements Exchange {
 }
 
 /** Headers that proxies add. */
-const OF_A_PROXY = /^(?:forwarded|x-forwarded-.*|via|x-real-ip|cf-.*)$/;
+const OF_A_PROXY =
+  /^(?:(?:forwarded|via|cdn-loop|x-real-ip|x-proxyuser-ip|(?:true-|x-|x-cluster-)?client-ip)$|(?:cf|fastly|fly|x-amzn|x-azure|x-envoy|x-forwarded|x-original)-)/;
 
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i;
 
