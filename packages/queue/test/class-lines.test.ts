@@ -173,7 +173,8 @@ describe("what an instance writes", () => {
     host.at(0, [arrive("s", "a", 0, LONG_MS)], ["s"]);
     host.at(10, [release(host.book, "s")], []);
     const { head, limits } = host.book;
-    host.at(1_000, [], []);
+    // The same settings, in other objects.
+    host.at(1_000, [], [], { ...HOST });
     expect(host.book.head).toBe(head);
     expect(host.book.limits).toBe(limits);
     host.at(2_000, [], [], { maxSlotPerHost: 7 });
@@ -192,6 +193,14 @@ describe("what an instance writes", () => {
     expect([host.book.live, host.book.isPaused]).toEqual([{ isPaused: true }, true]);
     host.at(3_000, [{ kind: "pause", isPaused: false }], []);
     expect(host.book.live).toBeUndefined();
+  });
+
+  test("is nothing when an operator closes the breaker of a new host", () => {
+    const host = new Decider(HOST);
+    host.at(0, [arrive("s", "a", 0, LONG_MS)], ["s"]);
+    const { head } = host.book;
+    host.at(0, [{ kind: "breaker", isOpen: false }], []);
+    expect(host.book.head).toBe(head);
   });
 
   test("keeps the name of the host when a caller sends only its hash", () => {

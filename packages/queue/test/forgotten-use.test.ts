@@ -76,6 +76,20 @@ describe("an idle bucket", () => {
 });
 
 describe("a bucket", () => {
+  test("starts at the meter although its account has been charged at the same time", () => {
+    const head = { ...newHead(START, 0), progress: 1_000 };
+    const records = [account("a", { usedMs: 10, refusedAt: START })];
+    const host = new Decider(HOST, Book.of("h", "1.x", { head, records }));
+    host.at(0, [arrive("s", "a", 0, LONG_MS)], []);
+    expect(host.book.get("account", "a")?.usedMs).toBe(1_000);
+  });
+
+  test("has the weight of its newest request, also if nothing was used yet", () => {
+    const host = new Decider(HOST);
+    host.at(0, [arrive("s1", "a", 0, LONG_MS), { ...arrive("s2", "a", 0, LONG_MS), weight: 3 }], []);
+    expect(host.book.get("account", "a")?.weight).toBe(3);
+  });
+
   const BY_BUDGET = { order: "budget:tokens", budgets: { tokens: { limit: 1e9, perSeconds: 1 } } } as const;
   const ask = (session: string, ms: number, weight: number): Arrival => ({
     ...arrive(session, "a", ms, LONG_MS),

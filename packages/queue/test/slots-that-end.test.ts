@@ -1,6 +1,7 @@
 import { type BookRecord, type EndingRecord, type LeaseRecord, newHead } from "@slotkeeper/queue";
 import { Book, type Decision } from "@slotkeeper/queue/internals";
 import { describe, expect, test } from "vitest";
+import { Bench } from "./bench-of-one.ts";
 import { arrive, Decider, release, START } from "./decider.ts";
 
 /** How slots end (`leases.ts`, `endings.ts`), and how long the ends of sessions are kept (END1 to END3 of `standing.ts`). */
@@ -138,6 +139,15 @@ describe("a released slot", () => {
     released(host, "s3", 40);
     expect(cooldown()).toBe(14_030);
   });
+});
+
+test("a session whose slot was released, and is still held for its minimum, has ended as released", async () => {
+  const bench = new Bench({ minSlotHoldMs: 3_000 });
+  const answer = await bench.ask("a", { waitMs: 1 });
+  if (answer.result !== "granted") throw new Error(`Expected a slot, got ${answer.result}`);
+  await bench.release(answer.slotToken, { hitUpstreamAtMs: bench.clock.now() });
+  expect(await bench.held()).toBe(1);
+  expect(await bench.queue.poll(answer.session, { waitMs: 0 })).toEqual({ result: "timeout", reason: "released" });
 });
 
 describe("a session that already has its slot", () => {

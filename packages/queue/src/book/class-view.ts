@@ -16,9 +16,8 @@ export interface ClassView extends ClassPolicy {
   readonly share: number;
 }
 
-/** The classes of a host, by name; none if it has no classes. A class that the limits no longer have is shown while it is used. */
+/** The classes of a host that has some, by name. A class that the limits no longer have is shown while it is used. */
 export function viewClasses(book: Book): readonly ClassView[] {
-  if (book.limits === undefined || book.head.classes === undefined) return [];
   const waiting = new Map<string, number>();
   for (const { demand } of book.all("waiter")) waiting.set(classOf(demand), (waiting.get(classOf(demand)) ?? 0) + 1);
   const names = new Set([...Object.keys(book.policy.classes ?? {}), ...book.index.classes.map(({ name }) => name)]);
