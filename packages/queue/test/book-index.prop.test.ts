@@ -197,12 +197,8 @@ class Subject {
     if (gone !== undefined) this.book.del(gone.kind, gone.key);
   }
 
-  /** A client that is gone is back only when its record changes, so what makes it present again is left out. */
   #pass(byMs: number, collectMs: number): void {
     const { book } = this;
-    const isGone = ({ isInside, awayAt = Number.POSITIVE_INFINITY }: WaiterRecord) =>
-      isInside && awayAt + this.collectMs <= book.now;
-    if ((byMs < 0 || collectMs > this.collectMs) && [...book.all("waiter")].some(isGone)) return;
     this.collectMs = collectMs;
     book.moveTo(book.now + byMs);
     book.index.useTime(book.now, collectMs);

@@ -69,7 +69,8 @@ describe("the slots of direct SQL callers, who charge no account", () => {
     follow(book, 1_000, { puts: [direct("d", 1_000)] });
     book.begin();
     book.moveTo(START + 2_000);
-    for (const kind of ["lease", "account"] as const) for (const { key } of [...book.all(kind)]) book.del(kind, key);
+    for (const kind of ["lease", "account"] as const)
+      for (const { key } of Array.from(book.all(kind))) book.del(kind, key);
     book.undo();
     expect(usedAt(book, 3_000)).toBe(5_000);
   });

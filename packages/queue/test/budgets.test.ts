@@ -1,5 +1,5 @@
 import { DemandMismatchError, ImpossibleRequestError } from "@slotkeeper/queue";
-import { Book, budgetsOf, type Input } from "@slotkeeper/queue/internals";
+import { Book, budgetsOf } from "@slotkeeper/queue/internals";
 import { drained } from "@slotkeeper/testkit/simulator";
 import { describe, expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
@@ -448,7 +448,7 @@ describe("the order by a budget", () => {
     }
     host.at(600, [arrive("s1", "b", 600, 9_000)], ["s1"]);
     const { usedMs } = host.book.get("account", "b") as { readonly usedMs: number };
-    host.at(5_000, [{ ...arrive("s2", "c", 550, 9_000), isReturning: true } as Input], ["s1", "s2"]);
+    host.at(5_000, [{ ...arrive("s2", "c", 550, 9_000), isReturning: true }], ["s1", "s2"]);
     expect(host.book.get("account", "b")).toMatchObject({ usedMs, charged: 10 });
     expect(host.book.get("account", "c")).toMatchObject({ usedMs, charged: 10 });
     expect(host.book.head.progress).toBeGreaterThan(usedMs);

@@ -160,7 +160,7 @@ const head: fc.Arbitrary<Head> = some(
       noNullPrototype: true,
     }),
   },
-) as fc.Arbitrary<Head>;
+);
 
 const anyRecord = fc.oneof(...RECORD_KINDS.map((kind) => RECORDS[kind]));
 

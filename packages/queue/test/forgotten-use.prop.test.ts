@@ -80,7 +80,7 @@ class History {
       return lease === undefined ? [] : [release(book, lease.session)];
     }
     if (kind === "cancel") {
-      const [waiter] = Array.from(book.all("waiter")).reverse();
+      const [waiter] = Array.from(book.all("waiter")).toReversed();
       return waiter === undefined ? [] : [cancel(waiter.key, waiter.bucket, this.now)];
     }
     const session = `s${this.#asked++}`;

@@ -160,7 +160,7 @@ describe("a session ends", () => {
 describe("an offer becomes no lease", () => {
   const two = { maxSlotPerHost: 3, maxSlotPerIp: -1, collectMs: 500 } as const;
   const demand = { keys: { tenant: "acme" }, class: "batch" };
-  const asked = (session: string): Input => ({ ...arrive(session, "a", 0, 400), demand }) as Input;
+  const asked = (session: string): Input => ({ ...arrive(session, "a", 0, 400), demand });
   const limits = { ...two, keys: { tenant: { slots: 2 } }, classes: { batch: { ceiling: 2 } } };
 
   test.each<[string, FairQueueConfig, boolean]>([
@@ -223,7 +223,7 @@ describe("a session that arrives alone", () => {
   const plain = { maxSlotPerHost: 9, maxSlotPerIp: -1, weightedScheduler: { enabled: false } } as const;
   const asks = (session: string, width: number, tokens?: number): Input => {
     const cost = tokens === undefined ? {} : { cost: { tokens } };
-    return { ...arrive(session, "a", 0, 9_000), demand: { width, class: "batch", ...cost } } as Input;
+    return { ...arrive(session, "a", 0, 9_000), demand: { width, class: "batch", ...cost } };
   };
 
   test.each([
@@ -284,7 +284,7 @@ describe("a host", () => {
       [9_500, 9_500],
       [9_200, 9_500],
     ] as const) {
-      host.at(20, [{ ...arrive("s2", "c", 2, ms), isReturning: true } as Input], ["s2"]);
+      host.at(20, [{ ...arrive("s2", "c", 2, ms), isReturning: true }], ["s2"]);
       expect(host.book.get("waiter", "s2")).toMatchObject({ deadlineAt: START + expected, bucket: "c" });
     }
   });

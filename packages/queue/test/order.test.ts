@@ -168,8 +168,7 @@ describe("a host with the weighted scheduler, all slots taken", () => {
     for (const bucket of ["a", "b", "c", "d"]) sessions.push(await bench.want(bucket));
     await bench.clock.run(2_000);
     await bench.release(token);
-    const [holder] = sessions.filter(isGranted);
-    return { bench, holder: holder as Followed };
+    return { bench, holder: sessions.find(isGranted) as Followed };
   }
 
   const waitCounts = ({ queue }: Bench) =>

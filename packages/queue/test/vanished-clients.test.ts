@@ -1,4 +1,4 @@
-import type { Input } from "@slotkeeper/queue/internals";
+import { Book } from "@slotkeeper/queue/internals";
 import { drained } from "@slotkeeper/testkit/simulator";
 import { expect, test } from "vitest";
 import { Bench } from "./bench-of-one.ts";
@@ -86,9 +86,26 @@ test("a session outside the pool changes nothing about its bucket before it gets
   const weight = () => host.book.get("account", "b")?.weight;
   host.at(0, [arrive("s0", "a", 0, 9_000)], ["s0"]);
   host.at(1, [arrive("s1", "b", 1, 9_000)], ["s1"]);
-  host.at(2, [{ ...arrive("s2", "b", 2, 9_000), weight: 2 } as Input], ["s1", "s2"]);
+  host.at(2, [{ ...arrive("s2", "b", 2, 9_000), weight: 2 }], ["s1", "s2"]);
   expect([host.book.get("waiter", "s2")?.isInside, weight()]).toEqual([false, 1]);
   const times = { arrivedAt: START + 1, keepUntil: START + 9_000, at: START + 3, pendingAt: undefined };
   host.at(3, [{ kind: "end", session: "s1", bucket: "b", end: "canceled", ...times }], ["s2"]);
   expect([host.book.get("waiter", "s2")?.isInside, weight()]).toEqual([true, 2]);
+});
+
+test("a client is present again for the index when collectMs is raised above the time that it has been away", () => {
+  const host = new Decider({ maxSlotPerHost: 1, maxSlotPerIp: -1, collectMs: 500 });
+  host.at(0, [arrive("s0", "a", 0, 9_000)], ["s0"]);
+  host.at(1, [arrive("s1", "b", 1, 9_000)], ["s1"]);
+  host.at(5, [{ kind: "client", session: "s1", awayAt: START + 5 }], []);
+  host.at(600, [], []);
+  host.at(601, [], [], { collectMs: 5_000 });
+  // BOOK4: the same records and time give the same index.
+  const fresh = Book.of("h", undefined, structuredClone(host.book.image()));
+  fresh.moveTo(START + 601);
+  fresh.index.useTime(START + 601, 5_000);
+  const heads = [host.book, fresh].map(
+    ({ index }) => Array.from(index.lines).find(({ name }) => name === "b")?.head?.record.key,
+  );
+  expect(heads).toEqual(["s1", "s1"]);
 });

@@ -340,10 +340,9 @@ describe("problems", () => {
     const keys = { B: { slots: 0 } };
     const classes = { C: { weight: 0 }, "a-b": {} };
     const hosts = { h: { budgets: { D: {} } } };
-    const about = problemsOf({ file: configFile({ fairQueue: { budgets, keys, classes, hosts } }) }).map(
-      (problem) => /`(.*?)`/.exec(problem)?.[1],
-    );
-    expect(about.sort()).toEqual([
+    const problems = problemsOf({ file: configFile({ fairQueue: { budgets, keys, classes, hosts } }) });
+    const about = problems.map((problem) => /`(.*?)`/.exec(problem)?.[1] ?? "");
+    expect(about.toSorted((a, b) => (a < b ? -1 : 1))).toEqual([
       "fairQueue.budgets.A",
       "fairQueue.budgets.slots",
       "fairQueue.budgets.slots.perSeconds",

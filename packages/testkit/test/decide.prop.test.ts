@@ -297,7 +297,7 @@ function checkBook(book: Book, polled: readonly string[]): void {
   const held = [...book.all("lease"), ...book.all("offer")];
   const heldBy = (bucket: string) => sumOf(held.filter((one) => one.bucket === bucket));
   // Limits that were lowered hold for the next grants.
-  const isGranted = held.some(({ kind, ...one }) => ("grantedAt" in one ? one.grantedAt : one.offeredAt) === book.now);
+  const isGranted = held.some((one) => (one.kind === "lease" ? one.grantedAt : one.offeredAt) === book.now);
   const isDirect = held.some(({ instance }) => instance === "");
   if (isGranted && !isDirect) {
     expect(sumOf(held), "DECIDE1").toBeLessThanOrEqual(slots);

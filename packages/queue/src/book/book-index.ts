@@ -19,7 +19,7 @@ type Change<K extends IndexedKind> = [before: RecordOf<K> | undefined, after: Re
 
 /** The key of a record that changes: it existed before, or it does now. */
 function keyOf(before: { readonly key: string } | undefined, after: { readonly key: string } | undefined): string {
-  return (before ?? (after as { readonly key: string })).key;
+  return ((before ?? after) as { readonly key: string }).key;
 }
 
 /**

@@ -58,10 +58,13 @@ export class WaiterIndex {
     for (const entry of this.#waiters.values()) this.#replace(entry, entry.record);
   }
 
-  /** Clients that have been away for `collectMs` are gone. */
+  /** Clients that have been away for `collectMs` are gone; also fewer than before, if the time goes back or `collectMs` grows. */
   useTime(now: number, collectMs: number): void {
+    const isBack = now < this.#time.now || collectMs > this.#time.collectMs;
     this.#time = { now, collectMs };
     this.#ladder?.useTime(now, collectMs);
+    if (isBack)
+      for (const entry of this.#waiters.values()) if (entry.goneIndex >= 0) this.#replace(entry, entry.record);
     for (const { away } of this.#lines.classes)
       for (let entry = away?.peek(); entry !== undefined && this.#isGone(entry); entry = away?.peek())
         this.#replace(entry, entry.record);
