@@ -106,11 +106,7 @@ describe("the share of a class", () => {
         ask(host, 10, second);
         const state = stateOf(host, 10);
         expect(state.classes.map(({ name }) => name)).toEqual([...NAMES].sort());
-        // A class that was not used since it was last forgotten is left out.
-        const used = state.classes.filter(
-          ({ name }) => name === "default" || first.concat(second).includes(name as Name),
-        );
-        for (const one of used) {
+        for (const one of state.classes) {
           expect(one.share, one.name).toBeCloseTo(expectedShare(one, state.classes, slots), 6);
           expect(one.share).toBeGreaterThanOrEqual(one.floor);
           expect(one.share).toBeLessThanOrEqual(Math.min(slots, one.ceiling ?? slots) + 1e-9);
@@ -135,6 +131,17 @@ describe("the share of a class", () => {
       const shareOf = (name: string) => stateOf(host, 3).classes.find((one) => one.name === name)?.share;
       expect(shareOf("chat"), `${slots} slots`).toBeCloseTo(chat, 6);
     }
+  });
+
+  test("counts the class itself, also if it was never used: it would take a part of what the others have", () => {
+    const host = new Decider({ maxSlotPerHost: 4, maxSlotPerIp: -1, classes: { chat: {}, batch: {} } });
+    ask(host, 0, ["batch", "batch", "batch", "batch"]);
+    ask(host, 1, ["batch"]);
+    expect(stateOf(host, 1).classes.map(({ name, share }) => [name, share])).toEqual([
+      ["batch", 4],
+      ["chat", 2],
+      ["default", 2],
+    ]);
   });
 
   test("is at least its floor beside other classes with floors, whose weights are greater", () => {

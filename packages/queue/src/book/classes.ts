@@ -42,6 +42,8 @@ function levelOfClasses(book: Book, also?: string): number {
     contending.push(boundsOf(book, one.name));
     held += one.inFlight;
   }
+  // A class that is not used has no lines, so it is not among them.
+  if (also !== undefined && book.index.ofClass(also) === undefined) contending.push(boundsOf(book, also));
   const slots = slotsToShare(book, book.head.slots, book.inFlight) - (book.inFlight - held);
   return levelWithin(contending, Math.max(0, slots));
 }
