@@ -20,9 +20,10 @@ import {
 } from "@slotkeeper/client/node/parts";
 import type { EXEC } from "../commands/calling.ts";
 import type { FlagsOf } from "../commands/command.ts";
-import { HELD_VARIABLE, heldSlots, withoutKeys } from "../environment.ts";
+import { withoutKeys } from "../environment.ts";
 import type { Signals } from "../signals.ts";
 import { countOf } from "../wait-flags.ts";
+import { descriptorsOf, freeNumber, HELD_VARIABLE, type HeldSlot, heldSlots } from "./held.ts";
 import { Hold } from "./hold.ts";
 import { KeeperRefusal, type LocalGrant, LocalSession } from "./wait.ts";
 import { WaitingCommand } from "./waiting-command.ts";
@@ -35,30 +36,34 @@ export async function execLocally(
   const { name = "" } = flags;
   const socket = keeperSocket(flags.socket);
   const held = heldSlots();
+  const descriptors = descriptorsOf(held);
   const env = withoutKeys(flags["pass-token"] === true);
   if (held.some((other) => other.socket === socket && other.name === name.toLowerCase())) {
     if (flags.nested !== true) throw new TypeError(nestedText(name));
-    return runNested(command, env, signals);
+    return runNested(new WaitingCommand(command, env, descriptors), signals);
   }
   const link = new KeeperLink(socket, keeperCommand);
   checkFolder(socket);
   const holder = new Holder(socket);
-  const waiting = new WaitingCommand(command, env, flags.close === true ? undefined : holder);
+  const slot: HeldSlot = { socket, name: name.toLowerCase() };
+  const own = flags.close === true ? slot : { ...slot, descriptor: freeNumber(descriptors) };
+  if (own.descriptor !== undefined) descriptors.set(own.descriptor, holder.descriptor);
+  const waiting = new WaitingCommand(command, env, descriptors);
   if (flags.close !== true) holder.handOver();
   const headers = holder.header({ pid: waiting.pid, command: command.join(" ") });
   const hold = new Hold(link, headers, () => waiting.kill("SIGTERM"));
   let isStarted = false;
   try {
-    const { fence, slot } = await granted(link, flags, { headers, hold, signal: signals.waiting });
+    const grant = await granted(link, flags, { headers, hold, signal: signals.waiting });
     // A signal that came after the grant must not start the command.
     signals.waiting.throwIfAborted();
     signals.child = waiting;
     isStarted = true;
     waiting.start({
       SLOTKEEPER_NAME: name,
-      SLOTKEEPER_SLOT: String(slot),
-      SLOTKEEPER_FENCE: String(fence),
-      [HELD_VARIABLE]: JSON.stringify([...held, { socket, name: name.toLowerCase() }]),
+      SLOTKEEPER_SLOT: String(grant.slot),
+      SLOTKEEPER_FENCE: String(grant.fence),
+      [HELD_VARIABLE]: JSON.stringify([...held, own]),
     });
     return hold.ended(await waiting.exited);
   } finally {
@@ -73,8 +78,7 @@ function nestedText(name: string): string {
   return `This command already runs under a slot of "${name}", and would wait for itself. To run under that slot, use --nested.`;
 }
 
-async function runNested(command: readonly string[], env: NodeJS.ProcessEnv, signals: Signals): Promise<number> {
-  const nested = new WaitingCommand(command, env, undefined);
+function runNested(nested: WaitingCommand, signals: Signals): Promise<number> {
   signals.child = nested;
   nested.start({});
   return nested.exited;

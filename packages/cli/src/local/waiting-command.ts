@@ -5,7 +5,6 @@
  */
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
-import { type Holder, LEASE_FD } from "@slotkeeper/client/node/parts";
 import { CANNOT_START, NO_PROGRAM } from "../exit-codes.ts";
 import { exitOf } from "../signals.ts";
 
@@ -32,10 +31,13 @@ export class WaitingCommand {
   readonly exited: Promise<number>;
   readonly #child: ChildProcess;
 
-  /** With a holder, the command and all that it starts keep the slot. */
-  constructor(command: readonly string[], env: NodeJS.ProcessEnv, holder: Holder | undefined) {
-    const unused = Array.from({ length: LEASE_FD - GO_FD - 1 }, () => "ignore" as const);
-    const inherited = holder === undefined ? [] : [...unused, holder.descriptor];
+  /** `descriptors`: those of slots, by their number in the command. The command and all that it starts keep the slots. */
+  constructor(command: readonly string[], env: NodeJS.ProcessEnv, descriptors: ReadonlyMap<number, number>) {
+    const last = Math.max(GO_FD, ...descriptors.keys());
+    const inherited = Array.from(
+      { length: last - GO_FD },
+      (_, at) => descriptors.get(GO_FD + 1 + at) ?? ("ignore" as const),
+    );
     this.#child = started(["-c", SHELL, "sh", ...command], {
       stdio: ["inherit", "inherit", "inherit", "pipe", ...inherited],
       env,
@@ -77,8 +79,9 @@ function started(args: readonly string[], options: SpawnOptions): ChildProcess {
     return spawn("/bin/sh", args, options);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EINVAL") throw error;
+    const last = (options.stdio?.length ?? 0) - 1;
     const limit = "this process may not have that many open files (see ulimit -n)";
-    const message = `Cannot give the command descriptor ${LEASE_FD}: ${limit}. With --close it is not needed.`;
+    const message = `Cannot give the command descriptor ${last}: ${limit}. With --close it is not needed.`;
     throw new Error(message, { cause: error });
   }
 }

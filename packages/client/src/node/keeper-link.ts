@@ -11,7 +11,10 @@ import { KeeperError } from "./keeper-error.ts";
 /** Raised with every change that an older keeper or command would misunderstand. */
 export const PROTOCOL = 1;
 
-/** The descriptor with which a command holds its slot. The keeper must not inherit it from a command. */
+/**
+ * The descriptor with which a command holds its slot. A command under several slots has the following ones, too. The
+ * keeper must not inherit them from a command.
+ */
 export const LEASE_FD = 77;
 
 /** The keeper has little to do: a small heap is enough for it, and the compilers would only take memory. */

@@ -119,13 +119,16 @@ function spawnKeeper(file: string, args: readonly string[], log: string): ChildP
 
 const CLOSED_ON_EXEC = 0o2000000;
 
-/** The descriptors that a child of this process gets. Without `/proc`, only that of a slot is known. */
+/** The slots under which a command runs are few. */
+const MOST_LEASES = 16;
+
+/** The descriptors that a child of this process gets. Without `/proc`, only those of slots are known. */
 function inheritedDescriptors(): ReadonlySet<number> {
   try {
     const open = readdirSync("/proc/self/fdinfo").map(Number);
     return new Set(open.filter((fd) => fd > 2 && isInherited(fd)));
   } catch {
-    return new Set([LEASE_FD]);
+    return new Set(Array.from({ length: MOST_LEASES }, (_, at) => LEASE_FD + at));
   }
 }
 
