@@ -23,7 +23,7 @@ import type { FlagsOf } from "../commands/command.ts";
 import { withoutKeys } from "../environment.ts";
 import type { Signals } from "../signals.ts";
 import { countOf } from "../wait-flags.ts";
-import { descriptorsOf, freeNumber, HELD_VARIABLE, type HeldSlot, heldSlots } from "./held.ts";
+import { descriptorsOf, freeNumber, HELD_VARIABLE, heldSlots, isUnder } from "./held.ts";
 import { Hold } from "./hold.ts";
 import { KeeperRefusal, type LocalGrant, LocalSession } from "./wait.ts";
 import { WaitingCommand } from "./waiting-command.ts";
@@ -38,16 +38,15 @@ export async function execLocally(
   const held = heldSlots();
   const descriptors = descriptorsOf(held);
   const env = withoutKeys(flags["pass-token"] === true);
-  if (held.some((other) => other.socket === socket && other.name === name.toLowerCase())) {
+  const link = new KeeperLink(socket, keeperCommand);
+  checkFolder(socket);
+  if (await isUnder(held, { link, name, signal: signals.waiting })) {
     if (flags.nested !== true) throw new TypeError(nestedText(name));
     return runNested(new WaitingCommand(command, env, descriptors), signals);
   }
-  const link = new KeeperLink(socket, keeperCommand);
-  checkFolder(socket);
   const holder = new Holder(socket);
-  const slot: HeldSlot = { socket, name: name.toLowerCase() };
-  const own = flags.close === true ? slot : { ...slot, descriptor: freeNumber(descriptors) };
-  if (own.descriptor !== undefined) descriptors.set(own.descriptor, holder.descriptor);
+  const descriptor = flags.close === true ? undefined : freeNumber(descriptors);
+  if (descriptor !== undefined) descriptors.set(descriptor, holder.descriptor);
   const waiting = new WaitingCommand(command, env, descriptors);
   if (flags.close !== true) holder.handOver();
   const headers = holder.header({ pid: waiting.pid, command: command.join(" ") });
@@ -63,7 +62,7 @@ export async function execLocally(
       SLOTKEEPER_NAME: name,
       SLOTKEEPER_SLOT: String(grant.slot),
       SLOTKEEPER_FENCE: String(grant.fence),
-      [HELD_VARIABLE]: JSON.stringify([...held, own]),
+      [HELD_VARIABLE]: JSON.stringify([...held, { holder: holder.path, descriptor }]),
     });
     return hold.ended(await waiting.exited);
   } finally {

@@ -16,7 +16,7 @@ import { request } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { isNetworkType, keeperSocket } from "@slotkeeper/client/node/parts";
+import { isNetworkType, keeperSocket, PROTOCOL } from "@slotkeeper/client/node/parts";
 import { killGroup, type Machine } from "@slotkeeper/testkit/one-machine";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { BIN, Command, slotkeeper } from "../command.ts";
@@ -257,7 +257,7 @@ describe("keepers", () => {
     const precious = join(machine.folder, "precious");
     writeFileSync(precious, "");
     const sound = {
-      protocol: 1,
+      protocol: PROTOCOL,
       id: "a1",
       socket: `${machine.socket}.holder-a1`,
       pid: 4_000_000,

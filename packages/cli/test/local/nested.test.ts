@@ -1,7 +1,8 @@
 // `slotkeeper exec` under a command that `slotkeeper exec` runs, as processes.
 import type { Machine } from "@slotkeeper/testkit/one-machine";
 import { describe, expect, test } from "vitest";
-import { done, exec, newMachine } from "./machine.ts";
+import { slotkeeper } from "../command.ts";
+import { done, exec, newMachine, RUNS } from "./machine.ts";
 
 /** The flags and the command of an inner `exec`. The last `--name` counts. */
 const inner = (machine: Machine, flags: readonly string[], ...command: string[]) => machine.exec(flags, command);
@@ -53,5 +54,77 @@ describe("slots of several names, one inside the other", () => {
     const { out } = await done(exec(machine, ["--name", "x"], ...inner(machine, ["--name", "y"], ...nested)));
     for (const name of ["x", "y"]) expect([name, await tried(machine, name)]).toEqual([name, 6]);
     process.kill(Number(out), "SIGKILL");
+  });
+});
+
+describe("the variable that names the slots of a command", () => {
+  const HELD = "SLOTKEEPER_HELD";
+  /** `exec` in the environment of an earlier command. */
+  const execWith = (machine: Machine, held: string, flags: readonly string[], ...command: string[]) =>
+    slotkeeper(["exec", ...flags, "--", ...command], { SLOTKEEPER_SOCKET: machine.socket, [HELD]: held });
+  /** A command that prints it, and then runs until its input ends. */
+  const SAYS = ["sh", "-c", `trap "" TERM; echo "$${HELD}"; read line`];
+
+  /** Another command holds `x`: `--nested` waits as any other. When it has ended, `exec` gets the slot, and runs. */
+  async function holdsNothing(machine: Machine, held: string): Promise<void> {
+    const other = exec(machine, ["--name", "x"], ...RUNS);
+    await other.said(/runs/);
+    const nested = execWith(machine, held, ["--name", "x", "--nested", "--timeout", "0.5", "--quiet"], "echo", "ran");
+    expect(await done(nested)).toMatchObject({ code: 6, out: "" });
+    other.process.stdin?.end("\n");
+    await other.exited;
+    for (const flags of [[], ["--nested"]])
+      expect(await done(execWith(machine, held, ["--name", "x", ...flags], "echo", "ran"))).toMatchObject({
+        code: 0,
+        out: "ran\n",
+      });
+  }
+
+  test("a slot that has ended does not count", async () => {
+    const machine = newMachine();
+    const { out } = await done(exec(machine, ["--name", "x"], "sh", "-c", `echo "$${HELD}"`));
+    expect(JSON.parse(out)).toHaveLength(1);
+    await holdsNothing(machine, out.trim());
+  });
+
+  test("a slot that was revoked does not count, while its command runs on", async () => {
+    const machine = newMachine();
+    const holder = exec(machine, ["--name", "x"], ...SAYS);
+    const [held] = await holder.said(/\[.+\]/);
+    const forward = slotkeeper(["top", "--local", "--dashboard", "--socket", machine.socket]);
+    const [, url = "", key = ""] = await forward.said(/dashboard +(\S+)\/\nkey +(\S+)/);
+    const headers = { authorization: `Bearer ${key}` };
+    const state = (await (await fetch(`${url}/api/v0/state`, { headers })).json()) as {
+      hosts: [{ slots: [{ slot: string }] }];
+    };
+    const fence = state.hosts[0].slots[0].slot.split(".").at(-1) ?? "";
+    const revoke = ["revoke", "sem:x", fence, "--yes", "--url", url, `--internal-token=${key}`];
+    expect(await done(slotkeeper(revoke))).toMatchObject({ code: 0 });
+    await holder.said(/The command gets SIGTERM/);
+    await holdsNothing(machine, held);
+    holder.process.stdin?.end("\n");
+    expect(await holder.exited).toBe(9);
+    forward.kill("SIGINT");
+    await forward.exited;
+  });
+
+  test("a slot of another name does not count, nor does anything else in it", async () => {
+    const machine = newMachine();
+    const holder = exec(machine, ["--name", "y"], ...SAYS);
+    const [held] = await holder.said(/\[.+\]/);
+    const forged = [{ socket: machine.socket, name: "x" }, { holder: "", descriptor: 77 }, { holder: 5 }, "x"];
+    await holdsNothing(machine, JSON.stringify([...(JSON.parse(held) as object[]), ...forged]));
+    holder.process.stdin?.end("\n");
+  });
+
+  test("a slot that is held counts, also at the next keeper", async () => {
+    const machine = newMachine();
+    const holder = exec(machine, ["--name", "x"], ...SAYS);
+    const [held] = await holder.said(/\[.+\]/);
+    process.kill((await machine.state())?.pid ?? 0, "SIGKILL");
+    const nested = execWith(machine, held, ["--name", "x", "--nested"], "echo", "ran");
+    expect(await done(nested)).toMatchObject({ code: 0, out: "ran\n" });
+    expect(await done(execWith(machine, held, ["--name", "x"], "echo", "ran"))).toMatchObject({ code: 2, out: "" });
+    holder.process.stdin?.end("\n");
   });
 });

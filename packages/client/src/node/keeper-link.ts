@@ -9,7 +9,7 @@ import { likelyKeeper } from "./generation.ts";
 import { KeeperError } from "./keeper-error.ts";
 
 /** Raised with every change that an older keeper or command would misunderstand. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 /**
  * The descriptor with which a command holds its slot. A command under several slots has the following ones, too. The
