@@ -65,7 +65,7 @@ export class Keeper {
     this.#ready = this.#start();
   }
 
-  /** Resolves to false if another keeper serves. Rejects if it cannot listen. */
+  /** Resolves to false if another keeper serves. Rejects if it cannot listen, or cannot read a lease. */
   async started(): Promise<boolean> {
     return (await this.#ready) !== undefined;
   }
@@ -103,7 +103,8 @@ export class Keeper {
     this.#requests++;
     response.on("close", () => this.#requests--);
     try {
-      const parts = await this.#ready;
+      // Without an answer, the caller starts the next keeper, and learns why that is not possible.
+      const parts = await this.#ready.catch(() => undefined);
       if (parts !== undefined) await this.#answer(parts, request, response);
     } catch (error) {
       this.#init.log(`a call failed: ${(error as Error).stack}`);
