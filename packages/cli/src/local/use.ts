@@ -11,7 +11,7 @@ export interface LocalState {
 
 /** Who holds and who waits for the slots of a name now; `undefined` if none does. */
 export async function usersOf(link: KeeperLink, name: string, signal?: AbortSignal): Promise<LocalName | undefined> {
-  const path = `/api/v0/local?name=${encodeURIComponent(`sem:${name.toLowerCase()}`)}`;
+  const path = `/api/v0/local?name=${encodeURIComponent(`sem:${name}`)}`;
   const { names } = answerOf(await link.call({ path, signal })) as LocalState;
   return names[0];
 }
