@@ -84,6 +84,22 @@ describe("the command", () => {
     expect(err).toContain("Cannot give the command descriptor 77");
   });
 
+  test.each([
+    ["with the descriptor of its slot", [], ["0", "1", "2", "77"]],
+    ["with --close", ["--close"], ["0", "1", "2"]],
+  ])("gets no other descriptor of the caller, %s", async (_, flags, expected) => {
+    const machine = newMachine();
+    const lock = `${machine.folder}/lock`;
+    const line = machine.exec(flags, ["bash", "-c", "ls -l /proc/$$/fd; sleep 100 >/dev/null 2>&1 & echo left $!"]);
+    const script = 'exec 20>"$0" 200>"$0"; flock 200; "$@"';
+    const { code, out } = await done(new Command("bash", ["-c", script, lock, ...line]));
+    expect(code).toBe(0);
+    const open = Array.from(out.matchAll(/ (\d+) -> (?!\/dev\/null)/g), ([, fd]) => fd);
+    expect(open.sort()).toEqual(expected);
+    expect(await new Command("flock", ["-n", lock, "true"]).exited).toBe(0);
+    process.kill(Number(/left (\d+)/.exec(out)?.[1]), "SIGKILL");
+  });
+
   test.each(["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const)(
     "gets %s, if no terminal has sent it",
     async (signal) => {

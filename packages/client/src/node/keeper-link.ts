@@ -11,12 +11,6 @@ import { KeeperError } from "./keeper-error.ts";
 /** Raised with every change that an older keeper or command would misunderstand. */
 export const PROTOCOL = 2;
 
-/**
- * The descriptor with which a command holds its slot. A command under several slots has the following ones, too. The
- * keeper must not inherit them from a command.
- */
-export const LEASE_FD = 77;
-
 /** The keeper has little to do: a small heap is enough for it, and the compilers would only take memory. */
 export const NODE_OPTIONS = ["--max-semi-space-size=1", "--optimize-for-size", "--no-opt", "--no-sparkplug"] as const;
 
