@@ -236,7 +236,7 @@ describe("keepers", () => {
     const keeper = new Command("bash", ["-c", 'ulimit -f 0; exec "$@"', "bash", process.execPath, BIN, ...serve]);
     await keeper.said(/keeper +\S+/);
     const { code, out, err } = await done(exec(machine, NAME, "echo", "ran"));
-    expect([code, out]).toEqual([8, ""]);
+    expect([code, out]).toEqual([14, ""]);
     expect(err).toContain("The keeper cannot write to");
     expect(machine.files().filter((file) => file.includes(".lease-"))).toEqual([]);
   });
@@ -262,13 +262,13 @@ describe("keepers", () => {
     folderOf(machine);
     const detail = "This command speaks protocol 1, and the keeper (version 9, process 1) speaks 2";
     const server = createServer((connection) => {
-      const body = JSON.stringify({ detail });
+      const body = JSON.stringify({ code: "BAD_REQUEST", detail });
       connection.on("data", () =>
         connection.end(`HTTP/1.1 400 Bad\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`),
       );
     }).listen(`${machine.socket}.1`);
     try {
-      expect(await done(exec(machine, NAME, "true"))).toMatchObject({ code: 8, err: `${detail}.\n` });
+      expect(await done(exec(machine, NAME, "true"))).toMatchObject({ code: 14, err: `${detail}.\n` });
     } finally {
       server.close();
     }
