@@ -123,11 +123,16 @@ async function granted(
   try {
     return (await session.ask().catch(unlessTimedOut)) ?? (await waitVisibly(link, flags, session));
   } catch (error) {
-    if (!(error instanceof KeeperRefusal && error.problem === "CAPACITY_MISMATCH")) throw error;
-    const { capacityText, lookAt } = await import("./use.ts");
+    if (!(error instanceof KeeperRefusal)) throw error;
+    const { capacityText, lookAt, usageText } = await import("./use.ts");
+    if (USAGE_PROBLEMS.has(error.problem)) throw new TypeError(usageText(name, error.message), { cause: error });
+    if (error.problem !== "CAPACITY_MISMATCH") throw error;
     throw new KeeperRefusal(capacityText(name, Number(slots), await lookAt(link, name)), error.problem);
   }
 }
+
+/** The problems of flags that only the keeper can check. */
+const USAGE_PROBLEMS: ReadonlySet<string | undefined> = new Set(["BAD_FIELDS", "IMPOSSIBLE"]);
 
 /** The next call fails for the same reason, and then the message says who holds the slot. */
 function unlessTimedOut(error: unknown): undefined {

@@ -48,3 +48,12 @@ export function capacityText(name: string, asked: number, use: SlotUse | undefin
   const now = use === undefined ? "another number of slots" : `${use.slots} ${use.slots === 1 ? "slot" : "slots"}`;
   return `"${name}" is in use with ${now}${by}; this command asks for ${asked}. Leave --slots out to use it as it is.`;
 }
+
+const FLAG_OF: { readonly [field: string]: string } = { bucket: "--as", limit: "--slots", width: "--width" };
+
+/** What the keeper says about a field, in the words of the command. */
+export function usageText(name: string, sentence: string): string {
+  return sentence
+    .replaceAll(/^Expected `(\w+)`/gm, (_, field: string) => `Expected ${FLAG_OF[field] ?? field}`)
+    .replace(", the number of slots of the host,", `, the number of slots of "${name}",`);
+}

@@ -161,17 +161,27 @@ describe("slots", () => {
     expect(await done(exec(machine, NAME, "true"))).toMatchObject({ code: 0 });
   });
 
-  test("a name has at most as many slots as one of a service, and the message is the same", async () => {
+  test.each([
+    [["--slots", "1000001"], "Expected --slots to be at most 1000000, got 1000001.\n"],
+    [["--width", "2"], 'Expected --width to be at most 1, the number of slots of "gpu", got 2.\n'],
+    [["--slots", "3", "--width", "4"], 'Expected --width to be at most 3, the number of slots of "gpu", got 4.\n'],
+    [
+      ["--as", "`me`".repeat(64)],
+      expect.stringMatching(/^Expected --as to be a string of at most 255 char.+, got "`me`/),
+    ],
+  ])("a flag that the keeper cannot accept is wrong usage, and the message names it: %#", async (flags, err) => {
+    expect(await done(exec(newMachine(), [...NAME, ...flags], "true"))).toEqual({ code: 2, out: "", err });
+  });
+
+  test("over a service, a name has at most as many slots, and the message is that of the service", async () => {
     const service = slotkeeper(["serve", "--listen", "127.0.0.1:0"]);
     const url = await service.url();
     const flags = [...NAME, "--slots", "1000001"];
-    const err = "Expected `limit` to be at most 1000000, got 1000001.\n";
-    expect(await done(exec(newMachine(), flags, "true"))).toEqual({ code: 8, out: "", err });
     const refused = await done(exec(newMachine(), [...flags, "--url", url], "true"));
     expect(refused).toEqual({
       code: 8,
       out: "",
-      err: `The service at ${url} refused the call with status 400: ${err}`,
+      err: `The service at ${url} refused the call with status 400: Expected \`limit\` to be at most 1000000, got 1000001.\n`,
     });
   });
 
