@@ -1,9 +1,9 @@
 /**
  * The slots of this machine under which this process runs: `SLOTKEEPER_HELD` in the environment of a command names them.
  *
- * HELD1  A command gets the descriptor of its own slot and those of all slots under which `exec` itself runs, each under
+ * UNDER1 A command gets the descriptor of its own slot and those of all slots under which `exec` itself runs, each under
  *     a number of its own. So an outer slot lasts until all that was started under it has ended, too.
- * HELD2  The variable only names slots. A command may outlive its slot, and any program may set the variable: a command
+ * UNDER2 The variable only names slots. A command may outlive its slot, and any program may set the variable: a command
  *     runs under a slot only if the keeper says that this slot is held now.
  */
 import { existsSync, fstatSync } from "node:fs";
@@ -40,7 +40,7 @@ function mayBeHeld({ holder, descriptor }: HeldSlot): boolean {
   return typeof holder === "string" && holder !== "" && (descriptor !== undefined || existsSync(holder));
 }
 
-/** Whether one of the slots is one of this name, and held now (HELD2). */
+/** Whether one of the slots is one of this name, and held now (UNDER2). */
 export async function isUnder(
   slots: readonly HeldSlot[],
   { link, name, signal }: { readonly link: KeeperLink; readonly name: string; readonly signal: AbortSignal },

@@ -87,7 +87,7 @@ describe("the command", () => {
   test.each([
     ["with the descriptor of its slot", [], ["0", "1", "2", "77"]],
     ["with --close", ["--close"], ["0", "1", "2"]],
-  ])("gets no other descriptor of the caller, %s", async (_, flags, expected) => {
+  ])("gets no other descriptor of the caller, %s (FD1)", async (_, flags, expected) => {
     const machine = newMachine();
     const lock = `${machine.folder}/lock`;
     const line = machine.exec(flags, ["bash", "-c", "ls -l /proc/$$/fd; sleep 100 >/dev/null 2>&1 & echo left $!"]);

@@ -158,7 +158,7 @@ describe("what an earlier keeper left", () => {
     ["a torn record", (whole: string) => whole.slice(0, whole.length / 2)],
     ["a record that is another value", () => "5"],
     ["a record with other fields", (whole: string) => whole.replace(/"holder":\{.*?\}/, '"holder":{}')],
-  ])("%s may hold a slot: no keeper starts until the file is deleted", async (_, damage) => {
+  ])("%s may hold a slot: no keeper starts until the file is deleted (FILE2)", async (_, damage) => {
     const machine = newMachine();
     const { name, path, whole } = await leftLease(machine);
     writeFileSync(path, damage(whole));

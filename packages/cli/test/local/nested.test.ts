@@ -11,7 +11,7 @@ const inner = (machine: Machine, flags: readonly string[], ...command: string[])
 const tried = async (machine: Machine, name: string) =>
   (await done(exec(machine, ["--name", name, "--timeout", "0.5", "--quiet"], "true"))).code;
 
-describe("slots of several names, one inside the other", () => {
+describe("slots of several names, one inside the other (UNDER1)", () => {
   test("what the command leaves behind keeps all of them", async () => {
     const machine = newMachine();
     const leaves = ["sh", "-c", "sleep 100 >/dev/null 2>&1 & echo $!"];
@@ -57,7 +57,7 @@ describe("slots of several names, one inside the other", () => {
   });
 });
 
-describe("the variable that names the slots of a command", () => {
+describe("the variable that names the slots of a command (UNDER2)", () => {
   const HELD = "SLOTKEEPER_HELD";
   /** `exec` in the environment of an earlier command. */
   const execWith = (machine: Machine, held: string, flags: readonly string[], ...command: string[]) =>
