@@ -24,22 +24,3 @@ export function withoutKeys(mayHaveKeys: boolean): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([key]) => mayHaveKeys || !KEY_VARIABLES.has(key));
   return Object.fromEntries(kept);
 }
-
-/** The slots of this machine under which this process runs, as its environment lists them. */
-export interface HeldSlot {
-  readonly socket: string;
-  /** In lower case, as the keeper compares names. */
-  readonly name: string;
-}
-
-export const HELD_VARIABLE = "SLOTKEEPER_HELD";
-
-/** A variable that another program has set counts as empty. */
-export function heldSlots(): HeldSlot[] {
-  try {
-    const held = JSON.parse(process.env[HELD_VARIABLE] ?? "[]") as unknown;
-    return Array.isArray(held) ? held.filter((slot): slot is HeldSlot => slot instanceof Object) : [];
-  } catch {
-    return [];
-  }
-}

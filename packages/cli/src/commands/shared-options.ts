@@ -84,7 +84,7 @@ export const NAME_OPTIONS = {
   as: valued("GROUP", "who shares: all groups get equal shares of slot time; default: the repository, else the user"),
   socket: valued("PATH", "the socket of the keeper of this machine; default: SLOTKEEPER_SOCKET, else one in /tmp"),
   close: flag("end the slot with the command, although processes that it started still run"),
-  nested: flag("under a command that holds a slot of this name: run under that slot"),
+  nested: flag("under a command that holds a slot of this name: run under that slot if it is still held"),
 } as const;
 
 /** For commands that show the slots of this machine instead of those of a service. */

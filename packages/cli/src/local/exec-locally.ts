@@ -20,9 +20,10 @@ import {
 } from "@slotkeeper/client/node/parts";
 import type { EXEC } from "../commands/calling.ts";
 import type { FlagsOf } from "../commands/command.ts";
-import { HELD_VARIABLE, heldSlots, withoutKeys } from "../environment.ts";
+import { withoutKeys } from "../environment.ts";
 import type { Signals } from "../signals.ts";
 import { countOf } from "../wait-flags.ts";
+import { descriptorsOf, freeNumber, HELD_VARIABLE, heldSlots, isUnder } from "./held.ts";
 import { Hold } from "./hold.ts";
 import { KeeperRefusal, type LocalGrant, LocalSession } from "./wait.ts";
 import { WaitingCommand } from "./waiting-command.ts";
@@ -35,30 +36,33 @@ export async function execLocally(
   const { name = "" } = flags;
   const socket = keeperSocket(flags.socket);
   const held = heldSlots();
+  const descriptors = descriptorsOf(held);
   const env = withoutKeys(flags["pass-token"] === true);
-  if (held.some((other) => other.socket === socket && other.name === name.toLowerCase())) {
-    if (flags.nested !== true) throw new TypeError(nestedText(name));
-    return runNested(command, env, signals);
-  }
   const link = new KeeperLink(socket, keeperCommand);
   checkFolder(socket);
+  if (await isUnder(held, { link, name, signal: signals.waiting })) {
+    if (flags.nested !== true) throw new TypeError(nestedText(name));
+    return runNested(new WaitingCommand(command, env, descriptors), signals);
+  }
   const holder = new Holder(socket);
-  const waiting = new WaitingCommand(command, env, flags.close === true ? undefined : holder);
+  const descriptor = flags.close === true ? undefined : freeNumber(descriptors);
+  if (descriptor !== undefined) descriptors.set(descriptor, holder.descriptor);
+  const waiting = new WaitingCommand(command, env, descriptors);
   if (flags.close !== true) holder.handOver();
   const headers = holder.header({ pid: waiting.pid, command: command.join(" ") });
   const hold = new Hold(link, headers, () => waiting.kill("SIGTERM"));
   let isStarted = false;
   try {
-    const { fence, slot } = await granted(link, flags, { headers, hold, signal: signals.waiting });
+    const grant = await granted(link, flags, { headers, hold, signal: signals.waiting });
     // A signal that came after the grant must not start the command.
     signals.waiting.throwIfAborted();
     signals.child = waiting;
     isStarted = true;
     waiting.start({
       SLOTKEEPER_NAME: name,
-      SLOTKEEPER_SLOT: String(slot),
-      SLOTKEEPER_FENCE: String(fence),
-      [HELD_VARIABLE]: JSON.stringify([...held, { socket, name: name.toLowerCase() }]),
+      SLOTKEEPER_SLOT: String(grant.slot),
+      SLOTKEEPER_FENCE: String(grant.fence),
+      [HELD_VARIABLE]: JSON.stringify([...held, { holder: holder.path, descriptor }]),
     });
     return hold.ended(await waiting.exited);
   } finally {
@@ -73,8 +77,7 @@ function nestedText(name: string): string {
   return `This command already runs under a slot of "${name}", and would wait for itself. To run under that slot, use --nested.`;
 }
 
-async function runNested(command: readonly string[], env: NodeJS.ProcessEnv, signals: Signals): Promise<number> {
-  const nested = new WaitingCommand(command, env, undefined);
+function runNested(nested: WaitingCommand, signals: Signals): Promise<number> {
   signals.child = nested;
   nested.start({});
   return nested.exited;
@@ -120,11 +123,16 @@ async function granted(
   try {
     return (await session.ask().catch(unlessTimedOut)) ?? (await waitVisibly(link, flags, session));
   } catch (error) {
-    if (!(error instanceof KeeperRefusal && error.problem === "CAPACITY_MISMATCH")) throw error;
-    const { capacityText, lookAt } = await import("./use.ts");
+    if (!(error instanceof KeeperRefusal)) throw error;
+    const { capacityText, lookAt, usageText } = await import("./use.ts");
+    if (USAGE_PROBLEMS.has(error.problem)) throw new TypeError(usageText(name, error.message), { cause: error });
+    if (error.problem !== "CAPACITY_MISMATCH") throw error;
     throw new KeeperRefusal(capacityText(name, Number(slots), await lookAt(link, name)), error.problem);
   }
 }
+
+/** The problems of flags that only the keeper can check. */
+const USAGE_PROBLEMS: ReadonlySet<string | undefined> = new Set(["BAD_FIELDS", "IMPOSSIBLE"]);
 
 /** The next call fails for the same reason, and then the message says who holds the slot. */
 function unlessTimedOut(error: unknown): undefined {

@@ -36,7 +36,7 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
   const own = `${socket}.k${randomBytes(3).toString("hex")}`;
   let claimed: string | undefined;
   const end = (code: ExitCode = EXIT.ok) => {
-    for (const file of [claimed, own, logFile]) if (file !== undefined) rmSync(file, { force: true });
+    remove(claimed, own, logFile);
     process.exit(code);
   };
   const claim = async () => {
@@ -61,7 +61,8 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
   });
   const isKeeper = await keeper.started().catch((error: unknown) => {
     // The command that started this keeper reads the log, and removes it.
-    process.stderr.write(`Cannot listen in the folder ${dirname(socket)}: ${systemWords(error)}.\n`);
+    process.stderr.write(`Cannot use the folder ${dirname(socket)}: ${systemWords(error)}.\n`);
+    remove(claimed, own);
     return process.exit(EXIT.keeper);
   });
   if (!isKeeper) {
@@ -75,4 +76,8 @@ export async function keep(socket: string, { idleMs, logFile, onReady }: KeepOpt
 
 function log(line: string): void {
   process.stderr.write(`${new Date().toISOString()} ${line}\n`);
+}
+
+function remove(...files: (string | undefined)[]): void {
+  for (const file of files) if (file !== undefined) rmSync(file, { force: true });
 }

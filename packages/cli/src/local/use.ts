@@ -9,20 +9,21 @@ export interface LocalState {
   readonly names: readonly LocalName[];
 }
 
-/** Who uses the slots of a name now. */
-export async function lookAt(link: KeeperLink, name: string): Promise<SlotUse | undefined> {
-  const path = `/api/v0/local?name=${encodeURIComponent(`sem:${name.toLowerCase()}`)}`;
-  return useOf(answerOf(await link.call({ path })) as LocalState);
+/** Who holds and who waits for the slots of a name now; `undefined` if none does. */
+export async function usersOf(link: KeeperLink, name: string, signal?: AbortSignal): Promise<LocalName | undefined> {
+  const path = `/api/v0/local?name=${encodeURIComponent(`sem:${name}`)}`;
+  const { names } = answerOf(await link.call({ path, signal })) as LocalState;
+  return names[0];
 }
 
-/** The use of the first name, the longest hold first. */
-function useOf({ names }: LocalState): SlotUse | undefined {
-  const [first] = names;
-  if (first === undefined) return undefined;
-  const holders = first.holders
+/** The same, as the line of a wait shows it: the longest hold first. */
+export async function lookAt(link: KeeperLink, name: string): Promise<SlotUse | undefined> {
+  const users = await usersOf(link, name);
+  if (users === undefined) return undefined;
+  const holders = users.holders
     .map(({ bucket, forMs }) => ({ bucket: shownBucket(bucket), heldMs: forMs }))
     .sort((a, b) => b.heldMs - a.heldMs);
-  return { inUse: first.holders.length, slots: first.slots, holders };
+  return { inUse: users.holders.length, slots: users.slots, holders };
 }
 
 /** A repository is shown from here, if that is shorter. */
@@ -46,4 +47,13 @@ export function capacityText(name: string, asked: number, use: SlotUse | undefin
   const by = use?.holders[0] === undefined ? "" : `, set by ${use.holders[0].bucket}`;
   const now = use === undefined ? "another number of slots" : `${use.slots} ${use.slots === 1 ? "slot" : "slots"}`;
   return `"${name}" is in use with ${now}${by}; this command asks for ${asked}. Leave --slots out to use it as it is.`;
+}
+
+const FLAG_OF: { readonly [field: string]: string } = { bucket: "--as", limit: "--slots", width: "--width" };
+
+/** What the keeper says about a field, in the words of the command. */
+export function usageText(name: string, sentence: string): string {
+  return sentence
+    .replaceAll(/^Expected `(\w+)`/gm, (_, field: string) => `Expected ${FLAG_OF[field] ?? field}`)
+    .replace(", the number of slots of the host,", `, the number of slots of "${name}",`);
 }

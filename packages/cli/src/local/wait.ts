@@ -1,6 +1,6 @@
 /** The wait for a slot of this machine. It continues at the next keeper if the keeper dies. */
 import type { Pending } from "@slotkeeper/client";
-import type { KeeperAnswer, KeeperLink } from "@slotkeeper/client/node/parts";
+import { type KeeperAnswer, KeeperError, type KeeperLink } from "@slotkeeper/client/node/parts";
 
 export interface LocalWait {
   /** As the service knows it: `sem:NAME`. */
@@ -126,9 +126,12 @@ export class LocalSession {
   }
 }
 
-/** The JSON of the answer. Throws a `KeeperRefusal` with its sentence. */
+/** The JSON of the answer. Throws its sentence: as a `KeeperError` if the keeper cannot be used, else as a `KeeperRefusal`. */
 export function answerOf({ status, text }: KeeperAnswer): unknown {
   const body = JSON.parse(text) as { detail?: string; title?: string; code?: string };
   if (status === 200) return body;
-  throw new KeeperRefusal(`${body.detail ?? body.title ?? `The keeper answered with status ${status}`}.`, body.code);
+  const reason = body.detail ?? body.title ?? `The keeper answered with status ${status}`;
+  // It has another protocol, cannot write, or has failed.
+  if (status >= 500 || body.code === "BAD_REQUEST") throw new KeeperError({ reason });
+  throw new KeeperRefusal(`${reason}.`, body.code);
 }

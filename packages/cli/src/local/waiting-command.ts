@@ -3,9 +3,9 @@
  * command at the grant, so its id and start time are known before the slot is asked for. If `exec` dies first, the pipe
  * ends, and the shell exits without having started the command.
  */
-import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import type { Writable } from "node:stream";
-import { type Holder, LEASE_FD } from "@slotkeeper/client/node/parts";
+import { type Descriptors, spawnWith } from "@slotkeeper/client/node/parts";
 import { CANNOT_START, NO_PROGRAM } from "../exit-codes.ts";
 import { exitOf } from "../signals.ts";
 
@@ -32,14 +32,12 @@ export class WaitingCommand {
   readonly exited: Promise<number>;
   readonly #child: ChildProcess;
 
-  /** With a holder, the command and all that it starts keep the slot. */
-  constructor(command: readonly string[], env: NodeJS.ProcessEnv, holder: Holder | undefined) {
-    const unused = Array.from({ length: LEASE_FD - GO_FD - 1 }, () => "ignore" as const);
-    const inherited = holder === undefined ? [] : [...unused, holder.descriptor];
-    this.#child = started(["-c", SHELL, "sh", ...command], {
-      stdio: ["inherit", "inherit", "inherit", "pipe", ...inherited],
-      env,
-    });
+  /** `descriptors`: those of slots, by their number in the command. The command and all that it starts keep the slots. */
+  constructor(command: readonly string[], env: NodeJS.ProcessEnv, descriptors: ReadonlyMap<number, number>) {
+    const last = Math.max(GO_FD, ...descriptors.keys());
+    const slots = Array.from({ length: last - GO_FD }, (_, at) => descriptors.get(GO_FD + 1 + at) ?? "ignore");
+    const given: Descriptors = ["inherit", "inherit", "inherit", "pipe", ...slots];
+    this.#child = started(given, ["-c", SHELL, "sh", ...command], env);
     // The shell may have ended, for example by a signal to the whole group.
     this.#pipe.on("error", () => {});
     this.exited = new Promise((resolve, reject) => {
@@ -72,13 +70,13 @@ export class WaitingCommand {
   }
 }
 
-function started(args: readonly string[], options: SpawnOptions): ChildProcess {
+function started(descriptors: Descriptors, args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
   try {
-    return spawn("/bin/sh", args, options);
+    return spawnWith(descriptors, "/bin/sh", args, { env });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EINVAL") throw error;
     const limit = "this process may not have that many open files (see ulimit -n)";
-    const message = `Cannot give the command descriptor ${LEASE_FD}: ${limit}. With --close it is not needed.`;
+    const message = `Cannot give the command descriptor ${descriptors.length - 1}: ${limit}. With --close it is not needed.`;
     throw new Error(message, { cause: error });
   }
 }

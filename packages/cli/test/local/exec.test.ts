@@ -84,6 +84,22 @@ describe("the command", () => {
     expect(err).toContain("Cannot give the command descriptor 77");
   });
 
+  test.each([
+    ["with the descriptor of its slot", [], ["0", "1", "2", "77"]],
+    ["with --close", ["--close"], ["0", "1", "2"]],
+  ])("gets no other descriptor of the caller, %s (FD1)", async (_, flags, expected) => {
+    const machine = newMachine();
+    const lock = `${machine.folder}/lock`;
+    const line = machine.exec(flags, ["bash", "-c", "ls -l /proc/$$/fd; sleep 100 >/dev/null 2>&1 & echo left $!"]);
+    const script = 'exec 20>"$0" 200>"$0"; flock 200; "$@"';
+    const { code, out } = await done(new Command("bash", ["-c", script, lock, ...line]));
+    expect(code).toBe(0);
+    const open = Array.from(out.matchAll(/ (\d+) -> (?!\/dev\/null)/g), ([, fd]) => fd);
+    expect(open.sort()).toEqual(expected);
+    expect(await new Command("flock", ["-n", lock, "true"]).exited).toBe(0);
+    process.kill(Number(/left (\d+)/.exec(out)?.[1]), "SIGKILL");
+  });
+
   test.each(["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const)(
     "gets %s, if no terminal has sent it",
     async (signal) => {
@@ -145,28 +161,39 @@ describe("slots", () => {
     expect(await done(exec(machine, NAME, "true"))).toMatchObject({ code: 0 });
   });
 
-  test("a name has at most as many slots as one of a service, and the message is the same", async () => {
+  test.each([
+    [["--slots", "1000001"], "Expected --slots to be at most 1000000, got 1000001.\n"],
+    [["--width", "2"], 'Expected --width to be at most 1, the number of slots of "gpu", got 2.\n'],
+    [["--slots", "3", "--width", "4"], 'Expected --width to be at most 3, the number of slots of "gpu", got 4.\n'],
+    [
+      ["--as", "`me`".repeat(64)],
+      expect.stringMatching(/^Expected --as to be a string of at most 255 char.+, got "`me`/),
+    ],
+  ])("a flag that the keeper cannot accept is wrong usage, and the message names it: %#", async (flags, err) => {
+    expect(await done(exec(newMachine(), [...NAME, ...flags], "true"))).toEqual({ code: 2, out: "", err });
+  });
+
+  test("over a service, a name has at most as many slots, and the message is that of the service", async () => {
     const service = slotkeeper(["serve", "--listen", "127.0.0.1:0"]);
     const url = await service.url();
     const flags = [...NAME, "--slots", "1000001"];
-    const err = "Expected `limit` to be at most 1000000, got 1000001.\n";
-    expect(await done(exec(newMachine(), flags, "true"))).toEqual({ code: 8, out: "", err });
     const refused = await done(exec(newMachine(), [...flags, "--url", url], "true"));
     expect(refused).toEqual({
       code: 8,
       out: "",
-      err: `The service at ${url} refused the call with status 400: ${err}`,
+      err: `The service at ${url} refused the call with status 400: Expected \`limit\` to be at most 1000000, got 1000001.\n`,
     });
   });
 
   test("a command under a slot of the same name is refused; --nested runs it under that slot", async () => {
     const machine = newMachine();
-    const inner = (...flags: string[]) =>
-      machine.exec(flags, ["echo", "inner"]).map((word) => (word === "job" ? "gpu" : word));
-    expect(await done(exec(machine, NAME, ...inner()))).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("would wait for itself"),
-    });
+    const inner = (...flags: string[]) => machine.exec(["--name", "gpu", ...flags], ["echo", "inner"]);
+    // In any spelling that is the same name for a service.
+    for (const spelling of ["gpu", "GPU", "Gpu."])
+      expect(await done(exec(machine, NAME, ...inner("--name", spelling)))).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("would wait for itself"),
+      });
     expect(await done(exec(machine, NAME, ...inner("--nested")))).toMatchObject({ code: 0, out: "inner\n" });
     const other = exec(machine, ["--name", "cpu"], ...inner());
     expect(await done(other)).toMatchObject({ code: 0, out: "inner\n" });

@@ -16,7 +16,7 @@ import { request } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { isNetworkType, keeperSocket } from "@slotkeeper/client/node/parts";
+import { isNetworkType, keeperSocket, PROTOCOL } from "@slotkeeper/client/node/parts";
 import { killGroup, type Machine } from "@slotkeeper/testkit/one-machine";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { BIN, Command, slotkeeper } from "../command.ts";
@@ -124,14 +124,8 @@ describe("what an earlier keeper left", () => {
     expect(machine.files()).toContain("s.8");
   });
 
-  test.each([
-    ["an empty record", () => ""],
-    ["a torn record", (whole: string) => whole.slice(0, whole.length / 2)],
-    ["a record of another boot", (whole: string) => whole.replace(/"boot":"[^"]*"/, '"boot":"earlier"')],
-    ["a record with other fields", (whole: string) => whole.replace(/"holder":\{.*?\}/, '"holder":{}')],
-    ["a record of a process that has ended", (whole: string) => whole.replaceAll(/holder-\w+/g, "holder-none")],
-  ])("%s holds no slot", async (_, damage) => {
-    const machine = newMachine();
+  /** The file of a lease whose command and keeper were killed. */
+  async function leftLease(machine: Machine): Promise<{ name: string; path: string; whole: string }> {
     const holder = machine.start("plain", 1000);
     await machine.until(() => machine.jobs.run(holder.id), "the start");
     const name = machine.files().find((file) => file.includes(".lease-")) ?? "";
@@ -145,9 +139,47 @@ describe("what an earlier keeper left", () => {
       async () => ((await machine.state()) === undefined ? true : undefined),
       "the end of the keeper",
     );
-    writeFileSync(path, damage(whole));
+    return { name, path, whole };
+  }
+
+  test.each([
+    ["a record of another boot", (whole: string) => whole.replace(/"boot":"[^"]*"/, '"boot":"earlier"')],
+    ["a record of a process that has ended", (whole: string) => whole.replaceAll(/holder-\w+/g, "holder-none")],
+  ])("%s holds no slot", async (_, change) => {
+    const machine = newMachine();
+    const { name, path, whole } = await leftLease(machine);
+    writeFileSync(path, change(whole));
     expect(await machine.start("plain", 0).exited).toBe(0);
     expect(machine.files()).not.toContain(name);
+  });
+
+  test.each([
+    ["an empty record", () => ""],
+    ["a torn record", (whole: string) => whole.slice(0, whole.length / 2)],
+    ["a record that is another value", () => "5"],
+    ["a record with other fields", (whole: string) => whole.replace(/"holder":\{.*?\}/, '"holder":{}')],
+  ])("%s may hold a slot: no keeper starts until the file is deleted (FILE2)", async (_, damage) => {
+    const machine = newMachine();
+    const { name, path, whole } = await leftLease(machine);
+    writeFileSync(path, damage(whole));
+    const files = machine.files();
+    const why = `Cannot use the folder ${dirname(path)}: the file ${name} of a lease is damaged, and its slot may be in use. End its command, or wait for its end, and then delete the file.`;
+    await refuses(machine, `The keeper cannot be started: ${why}\n`);
+    const served = await done(slotkeeper(["serve", "--socket", machine.socket]));
+    expect(served).toEqual({ code: 14, out: "", err: `${why}\n` });
+    expect(machine.files()).toEqual(files);
+    rmSync(path);
+    await succeeds(machine);
+  });
+
+  test("a damaged record holds no slot if it is older than the start of the machine, or was never completed", async () => {
+    const machine = newMachine();
+    const folder = folderOf(machine);
+    const names = ["s.lease-a1", "s.lease-a2.new"];
+    for (const name of names) writeFileSync(join(folder, name), "");
+    utimesSync(join(folder, "s.lease-a1"), 1, 1);
+    await succeeds(machine);
+    expect(machine.files()).not.toEqual(expect.arrayContaining([expect.stringContaining(".lease-a")]));
   });
 
   test("files of others beside the socket stay", async () => {
@@ -204,7 +236,7 @@ describe("keepers", () => {
     const keeper = new Command("bash", ["-c", 'ulimit -f 0; exec "$@"', "bash", process.execPath, BIN, ...serve]);
     await keeper.said(/keeper +\S+/);
     const { code, out, err } = await done(exec(machine, NAME, "echo", "ran"));
-    expect([code, out]).toEqual([8, ""]);
+    expect([code, out]).toEqual([14, ""]);
     expect(err).toContain("The keeper cannot write to");
     expect(machine.files().filter((file) => file.includes(".lease-"))).toEqual([]);
   });
@@ -215,7 +247,7 @@ describe("keepers", () => {
     const mount = (options: string) => spawnSync("mount", ["-t", "tmpfs", "-o", `mode=700,${options}`, "none", folder]);
     try {
       mount("nr_inodes=4");
-      await refuses(machine, `The keeper cannot be started: Cannot listen in the folder ${folder}: the disk is full.`);
+      await refuses(machine, `The keeper cannot be started: Cannot use the folder ${folder}: the disk is full.`);
       mount("ro");
       await refuses(machine, `Cannot create a socket in the folder ${folder}: the disk is full, or it is read-only.`);
     } finally {
@@ -230,13 +262,13 @@ describe("keepers", () => {
     folderOf(machine);
     const detail = "This command speaks protocol 1, and the keeper (version 9, process 1) speaks 2";
     const server = createServer((connection) => {
-      const body = JSON.stringify({ detail });
+      const body = JSON.stringify({ code: "BAD_REQUEST", detail });
       connection.on("data", () =>
         connection.end(`HTTP/1.1 400 Bad\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`),
       );
     }).listen(`${machine.socket}.1`);
     try {
-      expect(await done(exec(machine, NAME, "true"))).toMatchObject({ code: 8, err: `${detail}.\n` });
+      expect(await done(exec(machine, NAME, "true"))).toMatchObject({ code: 14, err: `${detail}.\n` });
     } finally {
       server.close();
     }
@@ -257,7 +289,7 @@ describe("keepers", () => {
     const precious = join(machine.folder, "precious");
     writeFileSync(precious, "");
     const sound = {
-      protocol: 1,
+      protocol: PROTOCOL,
       id: "a1",
       socket: `${machine.socket}.holder-a1`,
       pid: 4_000_000,

@@ -20,21 +20,22 @@ const LONGEST_COMMAND = 200;
 export class Holder {
   /** Not from `node:crypto`, which takes a millisecond more to load. */
   readonly id = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
-  readonly #path: string;
+  /** The path of its socket. */
+  readonly path: string;
   readonly #server: Server;
   readonly #accepted = new Set<Socket>();
 
   constructor(socket: string) {
-    this.#path = `${socket}${FILE_SUFFIX.holder}${this.id}`;
+    this.path = `${socket}${FILE_SUFFIX.holder}${this.id}`;
     this.#server = createServer((connection) => {
       this.#accepted.add(connection.unref());
       connection.on("error", () => {}).on("close", () => this.#accepted.delete(connection));
     });
     this.#server.on("error", () => {});
     // Binds and listens before it returns.
-    this.#server.listen(`${this.#path}.new`).unref();
+    this.#server.listen(`${this.path}.new`).unref();
     try {
-      linkSync(`${this.#path}.new`, this.#path);
+      linkSync(`${this.path}.new`, this.path);
     } catch (error) {
       const why = "the disk is full, or it is read-only";
       throw new KeeperError({ reason: `Cannot create a socket in the folder ${dirname(socket)}: ${why}` }, error);
@@ -53,7 +54,7 @@ export class Holder {
 
   /** Ends the holder, and with it all its leases. */
   close(): void {
-    rmSync(this.#path, { force: true });
+    rmSync(this.path, { force: true });
     this.#server.close();
     for (const connection of this.#accepted) connection.destroy();
   }
@@ -61,7 +62,7 @@ export class Holder {
   /** The header of its calls. `pid` is the process that uses the slot, `command` what a person should see. */
   header({ pid, command }: { readonly pid: number; readonly command: string }): { [name: string]: string } {
     const shown = command.slice(0, LONGEST_COMMAND);
-    const about = { protocol: PROTOCOL, id: this.id, socket: this.#path, pid, space: pidSpace(), command: shown };
+    const about = { protocol: PROTOCOL, id: this.id, socket: this.path, pid, space: pidSpace(), command: shown };
     // A header carries ASCII.
     const text = JSON.stringify(about).replaceAll(
       // Without the flag `u`, each half of a pair is escaped by itself, as JSON wants it.

@@ -9,10 +9,7 @@ import { likelyKeeper } from "./generation.ts";
 import { KeeperError } from "./keeper-error.ts";
 
 /** Raised with every change that an older keeper or command would misunderstand. */
-export const PROTOCOL = 1;
-
-/** The descriptor with which a command holds its slot. The keeper must not inherit it from a command. */
-export const LEASE_FD = 77;
+export const PROTOCOL = 2;
 
 /** The keeper has little to do: a small heap is enough for it, and the compilers would only take memory. */
 export const NODE_OPTIONS = ["--max-semi-space-size=1", "--optimize-for-size", "--no-opt", "--no-sparkplug"] as const;

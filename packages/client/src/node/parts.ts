@@ -1,6 +1,7 @@
 /** The parts of `localClient` that the command `slotkeeper` uses, too. */
+export { type Descriptors, LEASE_FD, spawnWith } from "./descriptors.ts";
 export { claimGeneration, findKeeper, isListening } from "./generation.ts";
 export { Holder } from "./holder.ts";
 export { KeeperError } from "./keeper-error.ts";
-export { type KeeperAnswer, type KeeperCommand, KeeperLink, LEASE_FD, NODE_OPTIONS, PROTOCOL } from "./keeper-link.ts";
+export { type KeeperAnswer, type KeeperCommand, KeeperLink, NODE_OPTIONS, PROTOCOL } from "./keeper-link.ts";
 export { checkFolder, FILE_SUFFIX, isNetworkType, isOwnFile, keeperSocket } from "./socket-folder.ts";

@@ -4,11 +4,12 @@
  * The file `SOCKET.starting` only saves the machine from a hundred programs when a hundred commands start at the same
  * moment. A wrong or stale one costs time, not safety: which process becomes the keeper is decided in `generation.ts`.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { spawnWith } from "./descriptors.ts";
 import { findKeeper } from "./generation.ts";
 import { KeeperError } from "./keeper-error.ts";
-import { type KeeperCommand, LEASE_FD } from "./keeper-link.ts";
+import type { KeeperCommand } from "./keeper-link.ts";
 import { checkFolder, FILE_SUFFIX } from "./socket-folder.ts";
 
 /** How long a start may take: a machine on which hundreds of commands start is slow. */
@@ -104,38 +105,10 @@ class StartedKeeper {
 /** The keeper outlives this process, so it must not inherit descriptors: neither the slot of a command, nor a pipe. */
 function spawnKeeper(file: string, args: readonly string[], log: string): ChildProcess {
   const output = openSync(log, "wx", 0o600);
-  const nothing = openSync("/dev/null", "r");
-  const inherited = inheritedDescriptors();
   try {
-    const others = Array.from({ length: Math.max(2, ...inherited) - 2 }, (_, at) =>
-      inherited.has(at + 3) ? nothing : ("ignore" as const),
-    );
-    return spawn(file, args, { detached: true, cwd: "/", stdio: ["ignore", output, output, ...others] });
+    return spawnWith(["ignore", output, output], file, args, { detached: true, cwd: "/" });
   } finally {
     closeSync(output);
-    closeSync(nothing);
-  }
-}
-
-const CLOSED_ON_EXEC = 0o2000000;
-
-/** The descriptors that a child of this process gets. Without `/proc`, only that of a slot is known. */
-function inheritedDescriptors(): ReadonlySet<number> {
-  try {
-    const open = readdirSync("/proc/self/fdinfo").map(Number);
-    return new Set(open.filter((fd) => fd > 2 && isInherited(fd)));
-  } catch {
-    return new Set([LEASE_FD]);
-  }
-}
-
-function isInherited(fd: number): boolean {
-  try {
-    const [, flags = "0"] = /^flags:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8")) ?? [];
-    return (Number.parseInt(flags, 8) & CLOSED_ON_EXEC) === 0;
-  } catch {
-    // The descriptor with which the folder was listed.
-    return false;
   }
 }
 

@@ -13,6 +13,7 @@ import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { dirname, join } from "node:path";
 import { realClock } from "slotkeeper";
+import { plainName } from "../queue/names.ts";
 import { thisProcess } from "../store/journal/process-identity.ts";
 import { VERSION } from "../version.ts";
 import { CALLS, json, problem } from "./calls.ts";
@@ -65,7 +66,7 @@ export class Keeper {
     this.#ready = this.#start();
   }
 
-  /** Resolves to false if another keeper serves. Rejects if it cannot listen. */
+  /** Resolves to false if another keeper serves. Rejects if it cannot listen, or cannot read a lease. */
   async started(): Promise<boolean> {
     return (await this.#ready) !== undefined;
   }
@@ -103,7 +104,8 @@ export class Keeper {
     this.#requests++;
     response.on("close", () => this.#requests--);
     try {
-      const parts = await this.#ready;
+      // Without an answer, the caller starts the next keeper, and learns why that is not possible.
+      const parts = await this.#ready.catch(() => undefined);
       if (parts !== undefined) await this.#answer(parts, request, response);
     } catch (error) {
       this.#init.log(`a call failed: ${(error as Error).stack}`);
@@ -118,7 +120,8 @@ export class Keeper {
     }
     const { pathname, searchParams } = new URL(request.url ?? "/", BASE);
     if (pathname === "/api/v0/local") {
-      const names = await localNames(parts, realClock.now(), searchParams.get("name") ?? undefined);
+      const name = searchParams.get("name");
+      const names = await localNames(parts, realClock.now(), name === null ? undefined : plainName(name));
       json(response, 200, { protocol: this.#init.protocol, version: VERSION, pid: process.pid, names });
       return;
     }

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { uptime } from "node:os";
+import { basename, join } from "node:path";
 import type { FairQueueConfig } from "@slotkeeper/protocol";
 import {
   type Changes,
@@ -131,7 +132,8 @@ function imageOf(kept: readonly KeptLease[], now: number, config: FairQueueConfi
  * reach the disk: only other processes must see it.
  *
  * FILE1  A lease has its file before its grant is answered, and no longer when it has ended.
- * FILE2  A file appears complete, by a rename. One that cannot be read is left over from something else and is removed.
+ * FILE2  A file appears complete, by a rename, and never changes. So one that cannot be read was damaged, and its slot may
+ *     be in use: no keeper starts with it. After a restart of the machine all slots are free, and the files are removed.
  */
 
 /** A lease with all that the next keeper needs. */
@@ -173,18 +175,27 @@ export class LeaseFiles {
     rmSync(this.#pathOf(lease), { force: true });
   }
 
-  /** The leases of this start of the machine. Removes all other files. */
+  /** The leases of this start of the machine. Removes the files of earlier ones. Throws if a file is damaged (FILE2). */
   read(): KeptLease[] {
     const { folder, isOwnFile } = this.#place;
     return readdirSync(folder).flatMap((name) => {
       const path = join(folder, name);
       if (!path.startsWith(this.#prefix) || !isOwnFile(name)) return [];
-      const kept = parsed(path);
-      const holder = kept?.boot === this.#boot && isLease(kept) ? checkedHolder(kept.holder, this.#place) : undefined;
-      if (kept !== undefined && holder !== undefined) return [{ ...kept, holder }];
-      rmSync(path, { force: true });
-      return [];
+      const kept = path.endsWith(".new") ? undefined : this.#readOne(path);
+      if (kept === undefined) rmSync(path, { force: true });
+      return kept ?? [];
     });
+  }
+
+  /** Undefined: it is of an earlier start of the machine. */
+  #readOne(path: string): KeptLease | undefined {
+    const kept = parsed(path);
+    const isEarlier = typeof kept.boot === "string" ? kept.boot !== this.#boot : isOlderThanStart(path);
+    if (isEarlier) return undefined;
+    const holder = isLease(kept) ? checkedHolder(kept.holder, this.#place) : undefined;
+    if (isLease(kept) && holder !== undefined) return { ...kept, holder };
+    const then = "End its command, or wait for its end, and then delete the file";
+    throw new Error(`the file ${basename(path)} of a lease is damaged, and its slot may be in use. ${then}`);
   }
 
   #pathOf({ session, fence }: LeaseRecord): string {
@@ -193,18 +204,24 @@ export class LeaseFiles {
   }
 }
 
-function parsed(path: string): KeptLease | undefined {
+function parsed(path: string): Partial<KeptLease> {
   try {
-    return path.endsWith(".new") ? undefined : (JSON.parse(readFileSync(path, "utf8")) as KeptLease);
+    return Object(JSON.parse(readFileSync(path, "utf8"))) as Partial<KeptLease>;
   } catch {
-    return undefined;
+    return {};
   }
 }
 
+/** A crash of the machine may leave an empty file, because nothing had to reach the disk. */
+function isOlderThanStart(path: string): boolean {
+  return statSync(path).mtimeMs < Date.now() - uptime() * 1000;
+}
+
 /** A file of another version may have other fields. */
-function isLease({ host, hostname, capacity, slot, lease }: Partial<KeptLease>): boolean {
+function isLease(kept: Partial<KeptLease>): kept is KeptLease {
+  const { boot, host, hostname, capacity, slot, lease } = kept;
   const { key, session, bucket, fence, grantedAt } = Object(lease) as Partial<LeaseRecord>;
-  const texts = [host, hostname, key, session, bucket];
+  const texts = [boot, host, hostname, key, session, bucket];
   const numbers = [capacity, slot, fence, grantedAt];
   return texts.every((text) => typeof text === "string") && numbers.every(Number.isFinite);
 }

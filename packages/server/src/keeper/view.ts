@@ -25,6 +25,8 @@ export interface LocalUser {
 /** A command that holds a slot. */
 export interface LocalHolder extends LocalUser {
   readonly slot: number;
+  /** The path of its socket, by which a command knows its own slot. */
+  readonly socket: string;
   /** The command has ended. These processes, which it started, keep the slot. */
   readonly keptBy?: readonly number[];
 }
@@ -46,7 +48,12 @@ export async function localNames(
       const holder = holders.find(lease.session);
       const keptBy = holder !== undefined && (await holder.isLeftBehind()) ? processesWith(holder) : undefined;
       const user = userOf(lease.bucket, holder, now - lease.grantedAt);
-      return { ...user, slot: kept.slotOf(lease.key) ?? 0, ...(keptBy && { keptBy }) };
+      return {
+        ...user,
+        slot: kept.slotOf(lease.key) ?? 0,
+        socket: holder?.about.socket ?? "",
+        ...(keptBy && { keptBy }),
+      };
     });
     const waiters = waits
       .sort((a, b) => a.arrivedAt - b.arrivedAt)
