@@ -94,7 +94,14 @@ class Commits {
 
   lease(number, bucket, { now }) {
     const times = { grantedAt: now, endsAt: now + 3_600_000, keepUntil: now + 60_000.5 };
-    const rest = { session: sessionOf(number), bucket, instance: INSTANCE, isReleased: false, isProbe: false };
+    const rest = {
+      session: sessionOf(number),
+      bucket,
+      instance: INSTANCE,
+      isReleased: false,
+      isProbe: false,
+      width: 1,
+    };
     return { kind: "lease", key: this.token(number), fence: ++this.#fence, ...rest, ...times };
   }
 

@@ -3,9 +3,8 @@
  * command at the grant, so its id and start time are known before the slot is asked for. If `exec` dies first, the pipe
  * ends, and the shell exits without having started the command.
  */
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
-import { type Descriptors, spawnWith } from "@slotkeeper/client/node/parts";
 import { CANNOT_START, NO_PROGRAM } from "../exit-codes.ts";
 import { exitOf } from "../signals.ts";
 
@@ -36,8 +35,8 @@ export class WaitingCommand {
   constructor(command: readonly string[], env: NodeJS.ProcessEnv, descriptors: ReadonlyMap<number, number>) {
     const last = Math.max(GO_FD, ...descriptors.keys());
     const slots = Array.from({ length: last - GO_FD }, (_, at) => descriptors.get(GO_FD + 1 + at) ?? "ignore");
-    const given: Descriptors = ["inherit", "inherit", "inherit", "pipe", ...slots];
-    this.#child = started(given, ["-c", SHELL, "sh", ...command], env);
+    const stdio: Descriptors = ["inherit", "inherit", "inherit", "pipe", ...slots];
+    this.#child = started(stdio, ["-c", SHELL, "sh", ...command], env);
     // The shell may have ended, for example by a signal to the whole group.
     this.#pipe.on("error", () => {});
     this.exited = new Promise((resolve, reject) => {
@@ -70,13 +69,15 @@ export class WaitingCommand {
   }
 }
 
-function started(descriptors: Descriptors, args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
+type Descriptors = ("inherit" | "ignore" | "pipe" | number)[];
+
+function started(stdio: Descriptors, args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
   try {
-    return spawnWith(descriptors, "/bin/sh", args, { env });
+    return spawn("/bin/sh", args, { stdio, env });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EINVAL") throw error;
     const limit = "this process may not have that many open files (see ulimit -n)";
-    const message = `Cannot give the command descriptor ${descriptors.length - 1}: ${limit}. With --close it is not needed.`;
+    const message = `Cannot give the command descriptor ${stdio.length - 1}: ${limit}. With --close it is not needed.`;
     throw new Error(message, { cause: error });
   }
 }

@@ -1,8 +1,9 @@
 /**
- * The descriptors that a child process gets.
+ * The descriptors of the slots of a command, and those that a process must not inherit.
  *
- * FD1  It gets those that it is given, and no other: Node passes on those from 16 up, such as a lock or a pipe of the
- *     caller, and the slots of the caller. They lead to `/dev/null`, because Node cannot close them for a child.
+ * FD1  The keeper outlives its caller and inherits none of its descriptors: a lock or a slot of the caller would last as long
+ *     as the keeper. They lead to `/dev/null`, because Node cannot close them for a child. A command does inherit those
+ *     from 16 up, as `<(…)` of bash; Node closes the others.
  */
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
@@ -16,12 +17,9 @@ export const LEASE_FD = 77;
 /** The slots under which a command runs are few. */
 const MOST_LEASES = 16;
 
-/** What each descriptor of a child is: one of this process, or `"ignore"` if it gets none. */
-export type Descriptors = readonly ("inherit" | "ignore" | "pipe" | number)[];
-
 /** `spawn` with these descriptors only (FD1). */
 export function spawnWith(
-  descriptors: Descriptors,
+  descriptors: readonly ("ignore" | number)[],
   file: string,
   args: readonly string[],
   options: SpawnOptions,

@@ -1,5 +1,5 @@
 /** The parts of `localClient` that the command `slotkeeper` uses, too. */
-export { type Descriptors, LEASE_FD, spawnWith } from "./descriptors.ts";
+export { LEASE_FD } from "./descriptors.ts";
 export { claimGeneration, findKeeper, isListening } from "./generation.ts";
 export { Holder } from "./holder.ts";
 export { KeeperError } from "./keeper-error.ts";
