@@ -10,7 +10,7 @@ import { Book } from "@slotkeeper/queue/internals";
 export function differenceOf(cached: Book, kept: KeptHost): string | undefined {
   return (
     imageDifference(cached.image(), kept) ??
-    indexDifference(cached, Book.of(kept.host, kept.tag, kept)) ??
+    difference(cached, Book.of(kept.host, kept.tag, kept), summary) ??
     classDifference(cached, kept)
   );
 }
@@ -39,34 +39,61 @@ export function imageDifference(a: BookImage, b: BookImage): string | undefined 
 
 /** The index is derived: it must equal an index that is built from the records, however the book got them. */
 export function indexDifference(a: Book, b: Book): string | undefined {
+  return difference(a, b, (book) => ({ ...summary(book), ...details(book) }));
+}
+
+type Answers = Record<string, number | string | undefined>;
+
+function difference(a: Book, b: Book, answersOf: (book: Book) => Answers): string | undefined {
   b.moveTo(a.now);
   b.index.useTime(...a.index.time);
-  const sums = summary(a);
-  const others = summary(b);
-  for (const [name, value] of Object.entries(sums)) {
+  const answers = answersOf(a);
+  const others = answersOf(b);
+  for (const [name, value] of Object.entries(answers)) {
     const other = others[name];
     const areNumbers = typeof value === "number" && typeof other === "number";
     const isNear = areNumbers && Math.abs(value - other) <= ROUNDING * Math.max(1, Math.abs(value));
     if (value !== other && !isNear) return `${name}: ${value} and ${other}`;
   }
-  const isMore = Object.keys(others).length > Object.keys(sums).length;
+  const isMore = Object.keys(others).length > Object.keys(answers).length;
   return isMore ? "a bucket that the records have and the index lacks" : undefined;
 }
 
-/** Everything that the index answers and that does not depend on the order of equal things, or on the last bits of sums. */
-function summary(book: Book): Record<string, number | string | undefined> {
-  const { index } = book;
-  const { endings, refills } = index;
-  const flat: Record<string, number | string | undefined> = {
+/** What the simulator compares after each step. */
+function summary({ index }: Book): Answers {
+  const flat: Answers = {
     probes: index.probes,
-    inFlight: index.inFlight,
-    widest: index.widths.widest,
-    nextLease: endings.nextLease?.key,
-    nextOffer: endings.nextOffer?.key,
-    nextCooldown: endings.nextCooldown?.key,
-    nextEnd: endings.nextEnd?.key,
+    nextLease: index.endings.nextLease?.key,
+    nextOffer: index.endings.nextOffer?.lapsesAt,
+    nextCooldown: index.endings.nextCooldown?.until,
     nextCoolAt: index.nextCoolAt,
     instances: [...index.instances].sort().join(),
+  };
+  for (const { name: ofClass, ledger, pool, inFlight, waiting } of index.classes) {
+    const { activeWeight, demand, contendingWeight, contendingHeld } = ledger;
+    const sums = { activeWeight, demand, contendingWeight, contendingHeld, inFlight, waiting, pool: pool.size };
+    for (const [key, value] of Object.entries(sums)) flat[`class ${ofClass}.${key}`] = value;
+  }
+  for (const { ofClass, use, waiting, passed } of index.ladder?.lines ?? []) {
+    flat[`${ofClass} ${use.name} ${use.value}`] = `${use.inFlight} ${waiting.size} ${passed?.entry.record.key}`;
+  }
+  for (const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders } of index.lines) {
+    const numbers = { weight, inFlight, usedMs, asOf, waiting, places, outsiders };
+    for (const [key, value] of Object.entries(numbers)) flat[`${name}.${key}`] = value;
+  }
+  return flat;
+}
+
+/** Everything else that the index answers and that does not depend on the order of equal things. */
+function details(book: Book): Answers {
+  const { index } = book;
+  const { endings, refills } = index;
+  const flat: Answers = {
+    inFlight: index.inFlight,
+    widest: index.widths.widest,
+    offer: endings.nextOffer?.key,
+    cooldown: endings.nextCooldown?.key,
+    nextEnd: endings.nextEnd?.key,
     nextRefill: refills.next?.fullAt,
     fullAt: refills.fullAt,
     values: refills.values,
@@ -76,23 +103,14 @@ function summary(book: Book): Record<string, number | string | undefined> {
     flat[`waiter ${key}`] = `${heldAt?.key} ${heldAt?.payableAt} ${endings.hasOffer(key)}`;
   }
   for (const { session, key } of book.all("lease")) flat[`session ${session}`] = endings.leaseOf(session)?.key ?? key;
-  for (const one of index.classes) {
-    const { activeWeight, demand, contendingWeight, contendingHeld } = one.ledger;
-    const { pool, inFlight, waiting, lines, longestAway, resting } = one;
-    const flags = `${one.ledger.isActive} ${lines} ${longestAway?.record.awayAt} ${resting.nextResting?.asOf}`;
-    const sums = { activeWeight, demand, contendingWeight, contendingHeld, inFlight, waiting, pool: pool.size, flags };
-    for (const [key, value] of Object.entries(sums)) flat[`class ${one.name}.${key}`] = value;
-  }
-  for (const { ofClass, use, waiting, passed } of index.ladder?.lines ?? []) {
-    flat[`${ofClass} ${use.name} ${use.value}`] = `${use.inFlight} ${waiting.size} ${passed?.entry.record.key}`;
+  for (const { name, ledger, lines, longestAway, resting } of index.classes) {
+    flat[`class ${name}.is`] = `${ledger.isActive} ${lines} ${longestAway?.record.awayAt} ${resting.nextResting?.asOf}`;
   }
   for (const line of index.lines) {
-    const { name, weight, inFlight, usedMs, asOf, waiting, places, outsiders, parked, parkedPresent, limit } = line;
-    const { heldElsewhere, coolsUntil, headWidth, charged } = line;
-    const heldBy = index.heldBy(line.bucket);
-    const numbers = { weight, inFlight, usedMs, asOf, waiting, places, outsiders, parked, parkedPresent, limit };
-    const others = { heldElsewhere, heldBy, coolsUntil, headWidth, charged, head: line.head?.record.key };
-    for (const [key, value] of Object.entries({ ...numbers, ...others })) flat[`${name}.${key}`] = value;
+    const { name, bucket, parked, parkedPresent, limit, heldElsewhere, coolsUntil, headWidth, charged, head } = line;
+    const numbers = { parked, parkedPresent, limit, heldElsewhere, coolsUntil, headWidth, charged };
+    for (const [key, value] of Object.entries(numbers)) flat[`${name}.${key}`] = value;
+    flat[`${name}.others`] = `${index.heldBy(bucket)} ${head?.record.key}`;
   }
   return flat;
 }
