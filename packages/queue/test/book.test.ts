@@ -126,7 +126,7 @@ test("a record that was made and deleted in one decision is no change of the sto
   book.put(direct("d", 0));
   book.del("lease", "d");
   expect(book.changes()).toMatchObject({ puts: [], dels: [] });
-  book.del("lease", "nobody's");
+  book.del("lease", "no lease's");
   expect(book.changes()).toMatchObject({ puts: [], dels: [] });
 });
 

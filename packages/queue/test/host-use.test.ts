@@ -203,7 +203,7 @@ describe("the totals of a store", () => {
     expect(await totalsOf({ lastEndAt: START + 100 }, spaced, 399)).toMatchObject({ spaced: 1 });
     expect(await totalsOf({ lastEndAt: START + 100 }, spaced, 400)).toMatchObject({ spaced: 0 });
     expect(await totalsOf({}, spaced, 0)).toMatchObject({ spaced: 0 });
-    // Without spacing, or with limits that nobody has written yet, a release waits for nothing.
+    // Without spacing, or with limits that no one has written yet, a release waits for nothing.
     const none = [limitsOf({ smoothReleaseIntervalMs: 0 })];
     for (const records of [none, []])
       expect(await totalsOf({ lastEndAt: START + 100 }, records, 0)).toMatchObject({ spaced: 0 });

@@ -186,7 +186,7 @@ describe("a host with the weighted scheduler, all slots taken", () => {
     expect(waitCounts(bench)).toMatchObject({ b: Math.floor((before as number) / 2) });
   });
 
-  test("tries nobody while it is cold, and writes no numbers of the scheduler", async () => {
+  test("tries no one while it is cold, and writes no numbers of the scheduler", async () => {
     const { bench, holder } = await crowded(scheduled({ hotAvgWaitMs: 1e6 }));
     await bench.want("e");
     await bench.clock.run(5_000);
