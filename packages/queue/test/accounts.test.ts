@@ -14,7 +14,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 const PLAIN = resolveHost(resolveOptions({}), undefined).policy;
-/** Names with two letters and more, and one of a method of every object. */
+/** Names with two characters and more, and one of a method of every object. */
 const BUDGETS = ["t", "tk", "tokens", "constructor"] as const;
 const VALUES = ["acme", "a b", "tenant", " ", "x y z", "constructor"] as const;
 

@@ -34,6 +34,7 @@ const CLOSED: BreakerState = { code: 0, errors: 0, successes: 0, consecutive: 0 
 /** After this time an open breaker counts as closed. No window of a session is longer. */
 const HOUR_MS = 3_600_000;
 
+/** The phase of a breaker at a time, as operators and refused sessions see it. */
 export function viewBreaker(state: BreakerState, now: number): BreakerView {
   const { openedAt, code } = state;
   if (openedAt === undefined || closesAt(state) <= now) return { phase: "closed" };
@@ -55,10 +56,12 @@ export function throttleFor(
   return { code: view.code, retryInMs: Math.min(openMs, HOUR_MS) - view.openForMs };
 }
 
+/** The state of a breaker that opens now. */
 export function openBreaker(code: number, now: number): BreakerState {
   return { ...CLOSED, code, openedAt: now };
 }
 
+/** The state of a breaker that an operator or a success closes. */
 export function closeBreaker(): BreakerState {
   return CLOSED;
 }
