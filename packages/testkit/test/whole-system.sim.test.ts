@@ -33,6 +33,7 @@ describe("clients, network, instances, store and clocks, with faults in all of t
     [15359, "the checker took a budget for exceeded that was charged at the time of an instance, which is behind"],
     [5478, "the same for the budget of a key"],
     [89014, "the same while the clock of an instance is wrong"],
+    [63534, "V5 gave an instance no time to learn of a jump of the clock that it had slept through"],
     [30782, "V12 knew one order only of two settlements of a commit, of which one reached the largest debt"],
   ])("seed %i stays clean: %s", async (seed) => {
     const { violations, verdict } = await simulate(seed);

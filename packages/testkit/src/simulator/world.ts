@@ -220,10 +220,13 @@ export class World {
     const { name, gate } = this.anyInstance();
     this.history.note(`${name} pauses`);
     gate.pause();
+    const isUnaware = this.clock.now() - this.disturbedAt < NOTICED_MS;
     const pauseMs = this.random.pick([30, 300, 3_000, 8_000]);
     this.clock.setTimer(() => {
       this.history.note(`${name} goes on`);
       gate.resume();
+      // It learns only now that a clock jumped.
+      if (isUnaware) this.disturbedAt = this.clock.now();
     }, pauseMs);
     this.#recordFault("delay", pauseMs, "an instance is paused");
   }
